@@ -1,0 +1,1 @@
+"""Pure: from a snapshot and a request to a plan."""

@@ -1,0 +1,1 @@
+"""Changes an environment, as one transaction."""

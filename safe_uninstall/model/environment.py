@@ -1,0 +1,62 @@
+"""A Python environment: where its files are and what its interpreter is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from safe_uninstall.model.elf import Abi
+
+
+class EnvironmentKind(Enum):
+    """How the environment came to be; it decides how it is read and what may change it."""
+
+    VENV = "venv"
+    """Has a ``pyvenv.cfg``: read statically."""
+    CONDA = "conda"
+    """Has a ``conda-meta``: conda owns paths too."""
+    SYSTEM = "system"
+    """Any other interpreter: asked once with ``-I -S``."""
+    TARGET = "target"
+    """A directory filled by ``pip install --target``: no interpreter of its own."""
+
+
+class InstallerKind(Enum):
+    """The program that carries out uninstallations and installations."""
+
+    PIP = "pip"
+    UV = "uv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Where an environment's files are. All paths are absolute and real, save ``python``."""
+
+    prefix: str
+    """Root of the environment; paths shown to users are relative to it."""
+    kind: EnvironmentKind
+    python: str | None
+    """The interpreter to run for it, as its user would type it (a venv's ``bin/python``); None for TARGET."""
+    python_version: str
+    """``X.Y.Z``, or ``X.Y`` where no more is known."""
+    implementation: str
+    """``cpython``, ``pypy``: normalised ``sys.implementation.name``."""
+    site_packages: tuple[str, ...]
+    """Directories whose distributions belong to the environment, in ``sys.path`` order."""
+    visible_site_packages: tuple[str, ...] = ()
+    """Directories that the interpreter sees too but that are not the environment's to change: system or user
+    site-packages, and directories outside the prefix that ``.pth`` files add."""
+    scripts: str
+    """Directory of console scripts."""
+    base_prefix: str | None = None
+    """A venv's base installation."""
+    interpreter_path: str | None = None
+    """Real path of the interpreter's ELF file: main program of every import."""
+    abi: Abi | None = None
+    """ABI of the interpreter, None when unknown (TARGET, not ELF)."""
+    markers: Mapping[str, str]
+    """PEP 508 environment markers of the *target*, without ``extra``."""
+    created_by_uv: bool = False
+    externally_managed: str | None = None
+    """The ``Error`` text of an EXTERNALLY-MANAGED file (PEP 668); None when there is no such file."""
+    managed_by: str | None = None
+    """``conda``, ``pixi``, ``poetry``, ``debian`` or None: who else looks after it."""

@@ -1,0 +1,78 @@
+"""Errors that carry their evidence; the command line makes the sentence and the exit status of them."""
+
+from safe_uninstall.model.outcome import ExitStatus
+
+
+class SafeUninstallError(Exception):
+    """Something the user must be told; nothing was changed unless a subclass says otherwise."""
+
+    slug = "failure"
+    """Short stable name, shown as ``error[slug]`` and in JSON."""
+    exit_status = ExitStatus.FAILURE
+
+    def __init__(self, message: str, *, help: tuple[str, ...] = ()) -> None:
+        """Keep the message (one sentence, names the thing) and the next steps (prose or whole commands)."""
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+class UsageError(SafeUninstallError):
+    """The command line does not make sense."""
+
+    slug = "usage"
+    exit_status = ExitStatus.USAGE
+
+
+class EnvironmentNotFound(SafeUninstallError):
+    """There is no environment at the place given, or it cannot be read."""
+
+    slug = "environment"
+    exit_status = ExitStatus.USAGE
+
+
+class NotInstalled(SafeUninstallError):
+    """Names that no installed distribution bears."""
+
+    slug = "not-installed"
+    exit_status = ExitStatus.USAGE
+
+    def __init__(self, names: tuple[str, ...], near: dict[str, tuple[str, ...]], *, help: tuple[str, ...] = ()) -> None:
+        """Keep the unknown names as written, and per name the installed ones that look alike."""
+        listed = ", ".join(f"`{name}`" for name in names)
+        super().__init__(f"not installed: {listed}", help=help)
+        self.names = names
+        self.near = near
+
+
+class InstallerUnavailable(SafeUninstallError):
+    """Neither pip nor uv can serve the environment."""
+
+    slug = "installer"
+    exit_status = ExitStatus.USAGE
+
+
+class EnvironmentBusy(SafeUninstallError):
+    """Another run holds the environment's lock."""
+
+    slug = "busy"
+    exit_status = ExitStatus.USAGE
+
+
+class StalePlan(SafeUninstallError):
+    """The environment is no longer the one that the plan was made for."""
+
+    slug = "stale-plan"
+    exit_status = ExitStatus.USAGE
+
+    def __init__(self, changes: tuple[str, ...], *, help: tuple[str, ...] = ()) -> None:
+        """Keep what changed since, a sentence each."""
+        super().__init__("the environment changed since the plan was made: " + "; ".join(changes), help=help)
+        self.changes = changes
+
+
+class UnfinishedTransaction(SafeUninstallError):
+    """An earlier run did not end; it must be recovered first."""
+
+    slug = "unfinished"
+    exit_status = ExitStatus.USAGE

@@ -1,0 +1,1 @@
+"""Plans and findings as text and documents; returns strings, prints nothing."""

@@ -1,0 +1,1 @@
+"""Reads an environment; never imports or executes code from it."""
