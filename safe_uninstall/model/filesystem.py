@@ -63,7 +63,7 @@ class Evidence(Protocol):
         """Return which of the Python sources ``paths`` hold which of ``names`` as text: name to sorted paths."""
 
     def data_naming(self, names: frozenset[str], path: str) -> frozenset[str]:
-        """Return which of ``names`` stand, NUL-terminated, in the read-only data segments of the ELF file at ``path``."""
+        """Return which of ``names`` stand, NUL-terminated, in the read-only data of the ELF file at ``path``."""
 
     def symbols(self, path: str) -> SymbolTable | None:
         """Return the dynamic symbols of the ELF file at ``path``."""
