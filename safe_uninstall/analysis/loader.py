@@ -249,7 +249,8 @@ class Loader:
             return self._open_absolute(consumer, name)
         if consumer.found is None:
             self._prepare_search(consumer)
-        assert consumer.order is not None and consumer.found is not None
+        assert consumer.order is not None
+        assert consumer.found is not None
         if name in consumer.found:
             return consumer.found[name]
         found = consumer.found[name] = self._search(consumer.order, name, consumer.object)

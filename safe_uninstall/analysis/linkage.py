@@ -1,0 +1,363 @@
+"""Which needs a removal leaves unmet: the loader over the baseline held against the loader over the outcome."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from safe_uninstall.analysis.loader import Bound, Loaded, Loader, Trace
+from safe_uninstall.analysis.names import NeedNames, is_host_library, is_stub, names_of
+from safe_uninstall.analysis.ownership import Owners
+from safe_uninstall.analysis.paths import View
+from safe_uninstall.analysis.preload import Preloads
+from safe_uninstall.analysis.symbols import missing_symbols, missing_versions
+from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.elf import ElfObject
+from safe_uninstall.model.linkage import How, Strength
+from safe_uninstall.model.plan import Consumer, DistributionRef
+from safe_uninstall.model.snapshot import Snapshot
+
+_NOTHING: Mapping[str, ElfObject] = MappingProxyType({})
+
+_HOW_IN_WORDS = {
+    How.RPATH: "RPATH",
+    How.LD_LIBRARY_PATH: "LD_LIBRARY_PATH",
+    How.RUNPATH: "RUNPATH",
+    How.CACHE: "ld.so.cache",
+    How.DEFAULT: "default directory",
+    How.ABSOLUTE: "absolute path",
+    How.LOADED: "already loaded",
+    How.MISSING: "not found",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryLoss:
+    """A needed name that was satisfied in the baseline and is not in the outcome."""
+
+    name: str
+    """The DT_NEEDED entry that is no longer met."""
+    provider: str
+    """Absolute path that met it in the baseline."""
+    strength: Strength
+    """The strongest of the consumers'."""
+    consumers: tuple[Consumer, ...]
+    """Strongest first, then by path."""
+    searched: tuple[str, ...]
+    """Directories searched in vain in the outcome for the first consumer, absolute, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderChange:
+    """A need that another provider would meet in the outcome."""
+
+    consumer: Consumer
+    name: str
+    before: str
+    after: str
+    missing_versions: tuple[str, ...] = ()
+    """Symbol versions that the consumer requires and the new provider does not define."""
+    missing_symbols: tuple[str, ...] = ()
+    """Symbols that the consumer took from the old provider and nobody exports any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkageJudgement:
+    """What a change does to the needs of the survivors."""
+
+    losses: tuple[LibraryLoss, ...] = ()
+    """Sorted by name, then provider."""
+    changes: tuple[ProviderChange, ...] = ()
+    """Sorted by consumer, then name."""
+
+
+def judge_linkage(
+    snapshot: Snapshot,
+    owners: Owners,
+    *,
+    deleted: Set[str],
+    leaving: tuple[Distribution, ...],
+    use_library_path: bool = False,
+    added: Mapping[str, ElfObject] = _NOTHING,
+) -> LinkageJudgement:
+    """Hold the bindings of every surviving object in the outcome against those in the baseline.
+
+    Every surviving ELF file is the root of a load of its own; whatever a root's closure had bound before and no
+    longer binds is lost. Only roots that could reach something that leaves are loaded at all.
+
+    Args:
+        snapshot: the baseline.
+        owners: who claims which path.
+        deleted: canonical paths that will be gone.
+        leaving: the distributions that go; what they need does not count.
+        use_library_path: whether LD_LIBRARY_PATH of the planning shell binds.
+        added: canonical path to facts of ELF files that are written after the deletion.
+    """
+    if snapshot.system.libc != "glibc":
+        return LinkageJudgement()
+    return _Judge(snapshot, owners, deleted, leaving, use_library_path, added).judge()
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """All that was found about one lost need of one consumer, over all roots."""
+
+    need: Bound
+    after: Bound
+    trace: Trace
+    direct: bool
+
+
+class _Judge:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        owners: Owners,
+        deleted: Set[str],
+        leaving: tuple[Distribution, ...],
+        use_library_path: bool,
+        added: Mapping[str, ElfObject],
+    ) -> None:
+        self._snapshot = snapshot
+        self._owners = owners
+        self._deleted = deleted
+        self._added = added
+        self._leaving = frozenset(distribution.metadata_path for distribution in leaving)
+        library_path = snapshot.library_path if use_library_path else ()
+        before = View(snapshot.files)
+        after = View(snapshot.files, deleted=deleted, added=added)
+        self._before = _Loaders(snapshot, before, library_path)
+        self._after = _Loaders(snapshot, after, library_path)
+        self._names = NeedNames(snapshot.objects)
+        self._satisfied: set[tuple[str, str]] = set()
+        self._unmet: dict[tuple[str, str], Bound] = {}
+        self._lost: dict[tuple[str, str], _Evidence] = {}
+        self._changed: dict[tuple[str, str], tuple[Bound, Bound, Trace]] = {}
+
+    def judge(self) -> LinkageJudgement:
+        touched = {path for path in (*self._deleted, *self._added) if path in self._snapshot.objects}
+        names: set[str] = set()
+        for path in touched:
+            names |= names_of(path, self._snapshot.objects[path])
+        for path, item in self._added.items():
+            names |= names_of(path, item)
+        if not names:
+            return LinkageJudgement()
+        for path in sorted(self._names.reaching(names)):
+            if path not in self._deleted or path in self._added:
+                self._compare(self._added.get(path, self._snapshot.objects[path]))
+        return LinkageJudgement(
+            losses=tuple(
+                sorted([*self._linked(), *self._preloaded(names)], key=lambda loss: (loss.name, loss.provider))
+            ),
+            changes=self._provider_changes(),
+        )
+
+    def _compare(self, root: ElfObject) -> None:
+        """Load one surviving root over the baseline and over the outcome, and note what differs."""
+        baseline_root = self._snapshot.objects.get(root.path, root)
+        before = self._before.trace(baseline_root)
+        after = self._after.trace(root)
+        bound = {(need.consumer.path, need.name): need for need in before.needs}
+        for need in before.needs:
+            key = (need.consumer.path, need.name)
+            if need.provider is None:
+                self._unmet.setdefault(key, need)
+            else:
+                self._satisfied.add(key)
+        for need in after.needs:
+            key = (need.consumer.path, need.name)
+            earlier = bound.get(key)
+            if need.provider is None:
+                if earlier is None or earlier.provider is not None:
+                    self._note_loss(key, earlier or need, need, before if earlier else after)
+            elif (
+                earlier is not None
+                and earlier.provider is not None
+                and earlier.provider.object.identity != need.provider.object.identity
+                and need.consumer.real_path not in self._added
+            ):
+                self._changed.setdefault(key, (earlier, need, after))
+
+    def _note_loss(self, key: tuple[str, str], earlier: Bound, after: Bound, trace: Trace) -> None:
+        if is_host_library(after.name) or (earlier.provider is not None and is_stub(earlier.provider.path)):
+            return
+        if self._leaves(after.consumer.path):
+            return
+        # The consumer as its own root shows the loader's own reason; a longer chain shows somebody else's.
+        direct = trace.root is earlier.consumer and earlier.how is not How.LOADED
+        known = self._lost.get(key)
+        if known is None or (direct and not known.direct):
+            self._lost[key] = _Evidence(earlier, after, trace, direct)
+
+    def _linked(self) -> list[LibraryLoss]:
+        """Gather the lost needs by name and provider."""
+        groups: dict[tuple[str, str], list[_Evidence]] = {}
+        for evidence in self._lost.values():
+            provider = evidence.need.provider
+            groups.setdefault((evidence.need.name, "" if provider is None else provider.path), []).append(evidence)
+        losses = []
+        for (name, provider_path), group in groups.items():
+            ordered = sorted(group, key=lambda item: (not item.direct, item.need.consumer.path))
+            searched = {id(item): self._after.searched(item.after) for item in ordered}
+            losses.append(
+                LibraryLoss(
+                    name=name,
+                    provider=provider_path,
+                    strength=Strength.LINKED,
+                    consumers=tuple(
+                        self._consumer(item.need, Strength.LINKED, item.trace, searched[id(item)]) for item in ordered
+                    ),
+                    searched=searched[id(ordered[0])],
+                )
+            )
+        return losses
+
+    def _preloaded(self, names: set[str]) -> list[LibraryLoss]:
+        """Judge needs that no closure ever met by path, but that an object loaded earlier may have met."""
+        preloads = Preloads(self._snapshot, self._owners, self._names, self._before.trace, self._deleted, self._leaving)
+        names = names | self._brought_in_by_leaving_roots(preloads)
+        unmet = {
+            key: need
+            for key, need in self._unmet.items()
+            if key not in self._satisfied
+            and need.name in names
+            and not is_host_library(need.name)
+            and not self._leaves(need.consumer.path)
+        }
+        groups: dict[tuple[str, str, Strength], list[Consumer]] = {}
+        for need in unmet.values():
+            lost = preloads.lost(need.name, need.consumer.object.abi)
+            if lost is None:
+                continue
+            consumer = self._consumer(need, lost.strength, None, self._after.searched(need), how=lost.reason)
+            groups.setdefault((need.name, lost.provider, lost.strength), []).append(consumer)
+        return [
+            LibraryLoss(
+                name=name,
+                provider=provider,
+                strength=strength,
+                consumers=tuple(sorted(consumers, key=lambda item: item.path)),
+                searched=min(consumers, key=lambda item: item.path).searched,
+            )
+            for (name, provider, strength), consumers in groups.items()
+        ]
+
+    def _brought_in_by_leaving_roots(self, preloads: Preloads) -> set[str]:
+        """Return the names of staying objects that only leaving extension modules may have loaded.
+
+        The consumers of those names are loaded too, so that it is known which of their needs no path meets.
+        """
+        objects = self._snapshot.objects
+        roots = [objects[path] for path in sorted(self._deleted & objects.keys()) if preloads.is_import_root(path)]
+        staying = {
+            item.object.soname
+            for root in roots
+            for item in self._before.trace(root).objects
+            if item.object.soname is not None and item.path in objects and not self._leaves(item.path)
+        }
+        wanted: set[str] = set()
+        for path in self._names.wanting(staying):
+            if self._leaves(path):
+                continue
+            unmet = {need.name for need in self._before.trace(objects[path]).needs if need.provider is None}
+            if unmet & staying:
+                wanted |= unmet & staying
+                for root_path in sorted(self._names.reaching(names_of(path, objects[path])) | {path}):
+                    if not self._leaves(root_path):
+                        self._compare(objects[root_path])
+        return wanted
+
+    def _provider_changes(self) -> tuple[ProviderChange, ...]:
+        evidence = self._snapshot.evidence
+        changes = []
+        for key in sorted(self._changed):
+            if key in self._lost or self._leaves(key[0]):
+                continue
+            before, after, trace = self._changed[key]
+            assert before.provider is not None
+            assert after.provider is not None
+            consumer = before.consumer.real_path
+            versions = missing_versions(
+                evidence, consumer=consumer, name=before.name, provider=after.provider.real_path
+            )
+            symbols = missing_symbols(
+                evidence,
+                consumer=consumer,
+                before=before.provider.real_path,
+                after=_nearest_first(after.provider, trace),
+            )
+            changes.append(
+                ProviderChange(
+                    consumer=self._consumer(before, Strength.LINKED, None, ()),
+                    name=before.name,
+                    before=before.provider.path,
+                    after=after.provider.path,
+                    missing_versions=versions,
+                    missing_symbols=symbols,
+                )
+            )
+        return tuple(changes)
+
+    def _leaves(self, path: str) -> bool:
+        return path in self._deleted and path not in self._added
+
+    def _consumer(
+        self, need: Bound, strength: Strength, trace: Trace | None, searched: tuple[str, ...], *, how: str | None = None
+    ) -> Consumer:
+        path = need.consumer.path
+        owner = next((item for item in self._owners.of(path) if item.metadata_path not in self._leaving), None)
+        return Consumer(
+            distribution=None if owner is None else DistributionRef(name=owner.name, version=owner.version),
+            path=path,
+            strength=strength,
+            how=how if how is not None else _in_words(need),
+            searched=searched,
+            context=() if trace is None else _chain(need.consumer, trace),
+        )
+
+
+class _Loaders:
+    """The loader for programs and the loader for what a running interpreter opens, over one view."""
+
+    def __init__(self, snapshot: Snapshot, view: View, library_path: tuple[str, ...]) -> None:
+        self._view = view
+        interpreter = snapshot.environment.interpreter_path
+        main = None if interpreter is None else view.object(interpreter)
+        self._programs = Loader(view, snapshot.system, library_path=library_path)
+        self._libraries = Loader(view, snapshot.system, main=main, library_path=library_path)
+        self._main_abi = None if main is None else main.abi
+
+    def trace(self, root: ElfObject) -> Trace:
+        if root.interpreter is not None and root.path != root.real_path:
+            # The kernel starts the file that a link leads to, and $ORIGIN is then that file's directory.
+            root = replace(root, path=root.real_path)
+        if root.interpreter is not None or root.abi != self._main_abi:
+            return self._programs.trace(root)
+        return self._libraries.trace(root)
+
+    def searched(self, need: Bound) -> tuple[str, ...]:
+        loader = self._libraries if need.consumer.object.abi == self._main_abi else self._programs
+        return loader.searched(need)
+
+
+def _in_words(need: Bound) -> str:
+    words = _HOW_IN_WORDS[need.how]
+    return words if need.via is None else f"{words} {need.via}"
+
+
+def _chain(consumer: Loaded, trace: Trace) -> tuple[str, ...]:
+    """Return the paths from the root of a trace to one of its objects."""
+    path: list[str] = []
+    item: Loaded | None = consumer
+    while item is not None:
+        path.append(item.path)
+        if item is trace.root:
+            break
+        item = item.loader
+    return tuple(reversed(path))
+
+
+def _nearest_first(provider: Loaded, trace: Trace) -> tuple[str, ...]:
+    """Return the real paths of a closure, the new provider first: it most likely exports what is sought."""
+    rest = (item.real_path for item in trace.objects if item is not provider)
+    return (provider.real_path, *rest)

@@ -1,0 +1,164 @@
+"""Needs that the loader cannot meet by path, and an object loaded earlier can: the strength ``preloaded``.
+
+glibc matches a needed name against the sonames of what is loaded already before it searches (``_dl_map_object``), so
+torchvision's need of libtorch.so is met because ``import torch`` came first. What counts as coming first: an import
+root whose closure holds the object, or Python source that names its file.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+from safe_uninstall.analysis.loader import Trace
+from safe_uninstall.analysis.names import NeedNames, is_stub
+from safe_uninstall.analysis.ownership import Owners
+from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.elf import Abi, ElfObject
+from safe_uninstall.model.linkage import Strength
+from safe_uninstall.model.snapshot import Snapshot
+
+_TAGGED_MODULE = re.compile(r"\.(cpython-\w[\w-]*|pypy\w[\w-]*|abi3[\w-]*)\.so$")
+"""File names of extension modules (PEP 3149); any other ``.so`` must export ``PyInit_<name>``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostPreload:
+    """A need whose provider no longer comes to be loaded."""
+
+    provider: str
+    """Path of the object that carried the soname."""
+    strength: Strength
+    """``preloaded`` where something loads the provider, ``named`` where nothing is known to."""
+    reason: str
+    """How the provider came to be loaded, in words."""
+
+
+class Preloads:
+    """Answers whether an object with a given soname was loaded by something, and still would be."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        owners: Owners,
+        names: NeedNames,
+        trace: Callable[[ElfObject], Trace],
+        deleted: Set[str],
+        leaving: Set[str],
+    ) -> None:
+        """Judge over the baseline's closures.
+
+        Args:
+            snapshot: the baseline.
+            owners: who claims which path.
+            names: needs and bearers by name.
+            trace: loads one root over the baseline.
+            deleted: canonical paths that will be gone.
+            leaving: metadata paths of the distributions that go.
+        """
+        self._snapshot = snapshot
+        self._owners = owners
+        self._names = names
+        self._trace = trace
+        self._deleted = deleted
+        self._leaving = leaving
+
+    def lost(self, name: str, abi: Abi) -> LostPreload | None:
+        """Return what becomes of a needed name that no closure meets by path; None when nothing is lost."""
+        objects = self._snapshot.objects
+        bearers = [
+            path
+            for path in self._names.bearers(name)
+            if objects[path].soname == name and objects[path].abi == abi and not is_stub(path)
+        ]
+        if not bearers:
+            return None
+        staying = [path for path in bearers if path not in self._deleted]
+        if self._loaded_by(name, staying, leaving_too=False) is not None:
+            return None
+        before = self._loaded_by(name, bearers, leaving_too=True)
+        if before is not None:
+            return LostPreload(provider=before[0], strength=Strength.PRELOADED, reason=before[1])
+        if staying:
+            return None
+        return LostPreload(provider=bearers[0], strength=Strength.NAMED, reason="not found, and nothing loads it first")
+
+    def import_roots(self, names: Set[str], *, leaving_too: bool) -> list[ElfObject]:
+        """Return the extension modules whose closure could hold something called by one of ``names``, by path."""
+        objects = self._snapshot.objects
+        candidates = self._names.reaching(names) | {path for name in names for path in self._names.bearers(name)}
+        return [
+            objects[path]
+            for path in sorted(candidates)
+            if (leaving_too or path not in self._deleted) and self.is_import_root(path)
+        ]
+
+    def is_import_root(self, path: str) -> bool:
+        """Return whether an object is an extension module, by its name (PEP 3149) or its ``PyInit`` symbol."""
+        name = posixpath.basename(path)
+        if _TAGGED_MODULE.search(name):
+            return True
+        if not name.endswith(".so") or name.startswith("lib"):
+            return False
+        table = self._snapshot.evidence.symbols(path)
+        return table is not None and f"PyInit_{name[:-3]}" in table.exported
+
+    def _loaded_by(self, name: str, bearers: list[str], *, leaving_too: bool) -> tuple[str, str] | None:
+        """Return one of ``bearers`` and what loads it, in words."""
+        if not bearers:
+            return None
+        by_identity = {self._snapshot.objects[path].identity: path for path in bearers}
+        for root in self.import_roots({name}, leaving_too=leaving_too):
+            for item in self._trace(root).objects:
+                if item.object.identity in by_identity:
+                    bearer = by_identity[item.object.identity]
+                    return bearer, f"already loaded by import of {self._relative(root.path)}"
+        for bearer in bearers:
+            source = self._named_in_source(bearer, leaving_too=leaving_too)
+            if source is not None:
+                return bearer, f"already loaded by {self._relative(source)}"
+        return None
+
+    def _named_in_source(self, bearer: str, *, leaving_too: bool) -> str | None:
+        """Return a Python source that loads ``bearer`` by its file name.
+
+        Sources of its own distribution need only the file name; others must name its directory too, since a bare
+        name alone finds nothing that lies outside the loader's path.
+        """
+        evidence = self._snapshot.evidence
+        file_name = posixpath.basename(bearer)
+        owners = {owner.metadata_path for owner in self._owners.of(bearer)}
+        own: list[str] = []
+        others: list[str] = []
+        for distribution in self._snapshot.distributions:
+            if not leaving_too and distribution.metadata_path in self._leaving:
+                continue
+            (own if distribution.metadata_path in owners else others).extend(_sources(distribution))
+        found = evidence.sources_naming(frozenset({file_name}), own).get(file_name)
+        if found:
+            return found[0]
+        package = self._package_of(bearer)
+        if package is None:
+            return None
+        named = evidence.sources_naming(frozenset({file_name, package}), others)
+        both = set(named.get(file_name, ())) & set(named.get(package, ()))
+        return min(both) if both else None
+
+    def _package_of(self, path: str) -> str | None:
+        """Return the first directory below site-packages on the way to ``path``."""
+        environment = self._snapshot.environment
+        for directory in (*environment.site_packages, *environment.visible_site_packages):
+            if path.startswith(directory + "/"):
+                first, separator, _ = path[len(directory) + 1 :].partition("/")
+                return first if separator else None
+        return None
+
+    def _relative(self, path: str) -> str:
+        for directory in (*self._snapshot.environment.site_packages, self._snapshot.environment.prefix):
+            if path.startswith(directory + "/"):
+                return path[len(directory) + 1 :]
+        return path
+
+
+def _sources(distribution: Distribution) -> list[str]:
+    return [row.path for row in distribution.record.rows if row.path.endswith(".py")]
