@@ -1,0 +1,1 @@
+"""Loader rules, each held against the real dynamic loader."""
