@@ -1,0 +1,65 @@
+"""Wheels that a plan could install, and the port by which the analysis asks for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+from safe_uninstall.model.distribution import Distribution, RecordRow
+from safe_uninstall.model.elf import ElfObject
+
+_NO_OBJECTS: Mapping[str, ElfObject] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """One wheel file at hand, read as it would be installed into the environment."""
+
+    name: str
+    """Normalised per PEP 503."""
+    version: str
+    file: str
+    """Absolute path of the wheel file."""
+    sha256: str
+    """Hexadecimal digest of the wheel file."""
+    size: int
+    """Bytes of the wheel file."""
+    installed_size: int
+    """Bytes of all its files, unpacked."""
+    source: str
+    """Where it came from, in words: ``uv cache``, ``pip cache``, ``--find-links DIR``, ``index``."""
+    metadata_path: str
+    """Absolute path of the dist-info directory that installing it makes."""
+    rows: tuple[RecordRow, ...]
+    """Its RECORD, with the absolute paths that its files get in the environment (``*.data`` schemes mapped);
+    the RECORD itself left out."""
+    objects: Mapping[str, ElfObject] = _NO_OBJECTS
+    """Canonical path to facts of the ELF files in it, as they would lie in the environment."""
+    requires: tuple[str, ...] = ()
+    """Requires-Dist as written."""
+    provides_extra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelUnavailable:
+    """Why there is no wheel for what was asked."""
+
+    requirement: str
+    """``name==version`` or the requirement as the user wrote it."""
+    reason: str
+    """In a sentence: nothing found, no network, another build, an editable install …"""
+    help: tuple[str, ...] = ()
+    """How to supply it, as whole commands or prose."""
+
+
+class WheelSource(Protocol):
+    """Finds wheels before anything changes. May take minutes (a download), so it is asked only for what is needed."""
+
+    def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
+        """Return the very wheel that ``distribution`` was installed from.
+
+        Its RECORD hashes equal those of the installed RECORD for every path both name; memoised.
+        """
+
+    def resolve(self, requirements: tuple[str, ...]) -> tuple[Wheel, ...] | WheelUnavailable:
+        """Return wheels for PEP 508 requirements and for what they need in turn and the environment lacks."""
