@@ -3,7 +3,7 @@
 ``struct`` and ``os.pread`` on one descriptor; a few kilobytes are read, whatever the size of the file. Every count and
 length is bounded, and a file that contradicts itself is refused in words. Section headers are never consulted.
 
-The rules are those of the gABI (https://gabi.xinuos.com), and of glibc's ``elf/dl-load.c`` and ``elf/get-dynamic-info.h``.
+The rules are those of the gABI (https://gabi.xinuos.com) and of glibc (``elf/dl-load.c``, ``elf/get-dynamic-info.h``).
 """
 
 import os
