@@ -2,8 +2,8 @@
 
 The terms are resolvelib's. An *identifier* is an affected distribution or an affected condition (a need, a claim or a
 requirement of a survivor); a *candidate* is a state of that distribution, or one way of meeting that condition; each
-way *requires* distributions to be in certain states. Nothing that is not affected enters, since the resolver's work grows
-with the square of what it is fed.
+way *requires* distributions to be in certain states. Nothing that is not affected enters, since the resolver's work
+grows with the square of what it is fed.
 """
 
 from __future__ import annotations
