@@ -6,8 +6,9 @@ and ``elf/dl-deps.c``. Nothing is opened here: names and ELF headers come from a
 
 import posixpath
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from safe_uninstall.analysis.paths import View
+from safe_uninstall.analysis.paths import LOOP, View
 from safe_uninstall.analysis.search import SearchPath, SearchPaths
 from safe_uninstall.model.elf import DF_1_NODEFLIB, Abi, ElfObject, FileIdentity
 from safe_uninstall.model.linkage import Binding, Closure, How
@@ -53,6 +54,9 @@ class Trace:
     root: Loaded
     objects: tuple[Loaded, ...]
     needs: tuple[Bound, ...]
+
+
+_Hit: TypeAlias = tuple[str, str, ElfObject | None]
 
 
 class _Found:
@@ -145,9 +149,11 @@ class Loader:
                 continue
             for directory in path.directories:
                 found = self._look_in(directory.path, need.name, need.consumer.object.abi)
-                if found is not None:
+                if isinstance(found, tuple):
                     return tuple(dict.fromkeys(tried))
                 tried.append(directory.path)
+                if isinstance(found, str):
+                    break
         return tuple(dict.fromkeys(tried))
 
     def _trace_main(self, main: ElfObject) -> Trace:
@@ -274,22 +280,27 @@ class Loader:
                 continue
             for directory in path.directories:
                 hit = self._look_in(directory.path, name, abi)
+                if isinstance(hit, str):
+                    # Neither ENOENT nor EACCES: this search path ends here, the next one is tried (``open_path``).
+                    break
                 if hit is not None:
                     return _Found(hit[0], hit[1], hit[2], path.how, directory.written)
         return None
 
-    def _look_in(self, directory: str, name: str, abi: Abi) -> tuple[str, str, ElfObject | None] | None:
+    def _look_in(self, directory: str, name: str, abi: Abi) -> "_Hit | Literal[''] | None":
         """Try one directory, its hardware-capability sub-directories first.
 
         Returns:
             (path, real path, object), where object is None when the file makes the loader give up: it is there,
             but no ELF file of any kind. None when there is no file, or one of another class or machine, which
-            the loader passes over (``open_verify``).
+            the loader passes over (``open_verify``). ``LOOP`` when opening fails for another reason.
         """
         for place in self._paths.with_capabilities(directory, abi):
             real = self._view.locate(place, name)
             if real is None:
                 continue
+            if real == LOOP:
+                return LOOP
             found = self._view.object(real)
             if found is None:
                 return f"{place}/{name}", real, None

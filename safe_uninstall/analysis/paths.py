@@ -3,12 +3,16 @@
 import posixpath
 from collections.abc import Mapping, Set
 from types import MappingProxyType
+from typing import Literal
 
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.filesystem import DIRECTORY, FILE, Entry, EntryKind, FileSystem
 
 _MAXIMUM_LINKS = 40
 """Symbolic links followed before the kernel gives up with ELOOP (path_resolution(7))."""
+
+LOOP: Literal[""] = ""
+"""What a path leads to that goes through more links than the kernel follows (ELOOP): neither a file nor nothing."""
 
 _NOTHING: Mapping[str, ElfObject] = MappingProxyType({})
 
@@ -55,7 +59,7 @@ class View:
         if name in ("", ".", ".."):
             return self.real_directory(path)
         real = self.real_directory(directory)
-        return None if real is None else self._follow(real, name, _MAXIMUM_LINKS)
+        return None if real is None else self._follow(real, name, _MAXIMUM_LINKS) or None
 
     def canonical(self, path: str) -> str | None:
         """Return ``path`` with its directory resolved and the last component as it is, None without that directory."""
@@ -68,11 +72,15 @@ class View:
         return self._entry(directory, name) is not None
 
     def locate(self, directory: str, name: str) -> str | None:
-        """Return the real path of the file ``name`` in the canonical ``directory``, None when it leads to no file."""
+        """Return the real path that ``name`` in the canonical ``directory`` leads to.
+
+        Returns:
+            The path of a file or directory, None when there is nothing, ``LOOP`` for links that lead to each other.
+        """
         entry = self._entry(directory, name)
-        if entry is None or entry.kind is EntryKind.DIRECTORY:
+        if entry is None:
             return None
-        if entry.kind is EntryKind.FILE:
+        if entry.kind is not EntryKind.SYMLINK:
             return _join(directory, name)
         return self._follow(directory, name, _MAXIMUM_LINKS)
 
@@ -104,7 +112,7 @@ class View:
         if entry.kind is EntryKind.DIRECTORY:
             return _join(parent, name)
         found = self._follow(parent, name, links)
-        if found is None:
+        if not found:
             return None
         return found if found == "/" or self._is_directory(found) else None
 
@@ -113,14 +121,16 @@ class View:
         return entry is not None and entry.kind is EntryKind.DIRECTORY
 
     def _follow(self, directory: str, name: str, links: int) -> str | None:
-        """Return the real path of an entry, following at most ``links`` links in its last component."""
+        """Return the real path of an entry, following at most ``links`` links in its last component; maybe ``LOOP``."""
         while True:
             entry = self._entry(directory, name)
             if entry is None:
                 return None
             if entry.kind is not EntryKind.SYMLINK:
                 return _join(directory, name)
-            if links == 0 or not entry.target:
+            if links == 0:
+                return LOOP
+            if not entry.target:
                 return None
             links -= 1
             target = posixpath.join(directory, entry.target)

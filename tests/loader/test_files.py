@@ -8,7 +8,8 @@ import pytest
 
 from safe_uninstall.model.elf import Abi
 from safe_uninstall.scan.system import read_system_libraries
-from tests.loader.harness import Workshop, assert_agree, names
+from tests.loader.harness import Workshop, assert_agree, names, our_loads, real_loads
+from tests.support.elf_writer import write_elf
 
 pytestmark = pytest.mark.loader
 
@@ -75,21 +76,31 @@ def test_dangling_link_is_no_file(workshop: Workshop) -> None:
     assert names(assert_agree(root)) == {"libx.so": "b"}
 
 
-def test_links_in_a_circle_are_no_file(workshop: Workshop) -> None:
-    """Links that lead to each other end in ELOOP, and the search goes on."""
-    workshop.build("b/libx.so")
+def test_links_in_a_circle_end_their_search_path(workshop: Workshop) -> None:
+    """Links that lead to each other (ELOOP) end the search path they stand in; the next one is tried."""
+    for name in ("b", "c"):
+        workshop.build(f"{name}/libx.so")
     (workshop.root / "a").mkdir()
     os.symlink("two.so", workshop.root / "a/libx.so")
     os.symlink("libx.so", workshop.root / "a/two.so")
+    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/a:$ORIGIN/b")
+    assert assert_agree(root).missing == {"libx.so"}
+    assert names(assert_agree(root, library_path=str(workshop.root / "c"))) == {"libx.so": "c"}
+
+
+def test_directories_in_a_circle_are_no_directories(workshop: Workshop) -> None:
+    """A search path entry that leads through links in a circle is passed over."""
+    workshop.build("b/libx.so")
     os.symlink("c2", workshop.root / "c1")
     os.symlink("c1", workshop.root / "c2")
-    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/c1/x:$ORIGIN/a:$ORIGIN/b")
+    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/c1:$ORIGIN/c1/x:$ORIGIN/b")
     assert names(assert_agree(root)) == {"libx.so": "b"}
 
 
 def test_file_of_another_class_is_passed_over(workshop: Workshop) -> None:
     """A 32-bit file does not satisfy a 64-bit need; the search goes on."""
-    change_header(workshop.build("a/libx.so"), 4, b"\x01")
+    (workshop.root / "a").mkdir()
+    write_elf(workshop.root / "a/libx.so", bits=32, machine=3)
     workshop.build("b/libx.so")
     root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/a:$ORIGIN/b")
     assert names(assert_agree(root)) == {"libx.so": "b"}
@@ -126,8 +137,15 @@ def test_unknown_capability_directory_is_ignored(workshop: Workshop) -> None:
     assert names(assert_agree(root)) == {"libx.so": "a"}
 
 
-def test_directory_named_like_a_library_is_no_provider(workshop: Workshop) -> None:
-    """A directory cannot be loaded: both loaders bring in nothing for it."""
-    (workshop.root / "a/libx.so").mkdir(parents=True)
-    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/a")
-    assert assert_agree(root).found == ()
+@pytest.mark.parametrize("kind", ["directory", "text", "empty"])
+def test_what_is_no_elf_file_ends_the_search(workshop: Workshop, kind: str) -> None:
+    """A directory, a text or an empty file in place of a library stops the loader: it does not look further."""
+    workshop.build("b/libx.so")
+    if kind == "directory":
+        (workshop.root / "a/libx.so").mkdir(parents=True)
+    else:
+        (workshop.root / "a").mkdir()
+        (workshop.root / "a/libx.so").write_text("INPUT(libreal.so)\n" if kind == "text" else "")
+    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/a:$ORIGIN/b")
+    assert real_loads(root).found == our_loads(root).found == ()
+    assert our_loads(root).missing == {"libx.so"}

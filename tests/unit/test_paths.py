@@ -2,7 +2,7 @@
 
 import pytest
 
-from safe_uninstall.analysis.paths import View
+from safe_uninstall.analysis.paths import LOOP, View
 from safe_uninstall.model.elf import Abi, ElfObject, FileIdentity
 from safe_uninstall.model.filesystem import DIRECTORY, FILE, Entry, EntryKind
 
@@ -111,9 +111,14 @@ def test_files_are_located_through_links(name: str, expected: str | None) -> Non
     assert View(Files(TREE)).locate("/env/lib", name) == expected
 
 
-def test_a_directory_is_not_located_as_a_file() -> None:
-    """Only files can be opened as libraries."""
-    assert View(Files(TREE)).locate("/env", "lib") is None
+def test_a_directory_is_located_too() -> None:
+    """A directory in place of a library is not nothing: the loader stops at it."""
+    assert View(Files(TREE)).locate("/env", "lib") == "/env/lib"
+
+
+def test_links_that_lead_to_each_other_are_not_nothing() -> None:
+    """ELOOP is told apart from ENOENT, since the loader does so."""
+    assert View(Files(TREE)).locate("/env", "loop1") == LOOP
 
 
 @pytest.mark.parametrize(
