@@ -1,0 +1,28 @@
+"""Reads ``.pth`` files: directories that they add to ``sys.path``; their import lines are never run."""
+
+import os
+
+from safe_uninstall.scan.metadata import read_text
+
+
+def pth_directories(site: str) -> tuple[str, ...]:
+    """Return the real paths of the directories that the ``.pth`` files of a site directory add, in order, each once.
+
+    The rules are those of the module ``site``: files in sorted order; hidden files, comments and lines that begin with
+    ``import`` left out. The root directory and the user's home are no places for distributions, and walking them
+    would take for ever: they are left out too.
+    """
+    try:
+        names = sorted(name for name in os.listdir(site) if name.endswith(".pth") and not name.startswith("."))
+    except OSError:
+        return ()
+    found: dict[str, None] = {}
+    for name in names:
+        for raw in (read_text(os.path.join(site, name)) or "").splitlines():
+            line = raw.rstrip()
+            if not line.strip() or line.startswith(("#", "import ", "import\t")):
+                continue
+            directory = os.path.realpath(os.path.join(site, line))
+            if directory not in ("/", os.path.expanduser("~")) and os.path.isdir(directory):
+                found.setdefault(directory)
+    return tuple(found)
