@@ -43,9 +43,15 @@ class DiskFileSystem:
         """Directories that could not be listed so far, each with the reason in words."""
         return self._forbidden
 
-    def location(self, path: str) -> str:
-        """Return where the host has the file that is ``path`` in the tree; links are not resolved."""
-        return self._prefix + path
+    def location(self, path: str) -> str | None:
+        """Return where the host opens what the absolute ``path`` leads to, None when it leads nowhere in the tree.
+
+        The host would follow absolute links out of a tree mounted elsewhere; so they are resolved first there.
+        """
+        if not self._prefix:
+            return path
+        real = self._view.real_path(path)
+        return None if real is None else self._prefix + real
 
     def entry(self, directory: str, name: str) -> Entry | None:
         """Return the entry ``name`` of the canonical ``directory``, None when absent."""

@@ -99,7 +99,7 @@ def read_system_libraries(
         hwcaps=hwcaps,
         lib=lib,
         platform=platform,
-        libc=_libc(files, interpreters, directories),
+        libc=_libc(files, root, interpreters, directories),
     )
 
 
@@ -136,11 +136,11 @@ def _add_entries(
 
 def _read(files: DiskFileSystem, path: str) -> bytes:
     """Return the bytes of a file of the tree, none when it cannot be read."""
-    real = files.real_path(path)
-    if real is None:
+    location = files.location(path)
+    if location is None:
         return b""
     try:
-        with open(files.location(real), "rb") as file:
+        with open(location, "rb") as file:
             return file.read(_FILE_LIMIT)
     except OSError:
         return b""
@@ -195,7 +195,9 @@ def _lib(directories: tuple[str, ...], machine: _Machine) -> str:
     return f"lib/{name}" if name == machine.triplet else name
 
 
-def _libc(files: DiskFileSystem, interpreters: Mapping[Abi, str], directories: Mapping[Abi, tuple[str, ...]]) -> str:
+def _libc(
+    files: DiskFileSystem, root: str, interpreters: Mapping[Abi, str], directories: Mapping[Abi, tuple[str, ...]]
+) -> str:
     """Return the C library: what the environment's programs ask for decides, else what is installed."""
     if any(os.path.basename(path).startswith("ld-musl-") for path in interpreters.values()):
         return "musl"
@@ -205,5 +207,5 @@ def _libc(files: DiskFileSystem, interpreters: Mapping[Abi, str], directories: M
         return "glibc"
     if any(name.startswith("ld-musl-") for name in files.names(files.real_directory("/lib") or "/lib")):
         return "musl"
-    on_linux = sys.platform == "linux" or files.location("/") != "/"
+    on_linux = sys.platform == "linux" or root != "/"
     return "glibc" if on_linux else "none"

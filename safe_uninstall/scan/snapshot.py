@@ -1,0 +1,184 @@
+"""Takes a snapshot: every fact about an environment that ``analysis`` works on."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.elf import Abi, ElfObject
+from safe_uninstall.model.environment import Environment, EnvironmentKind
+from safe_uninstall.model.filesystem import DIRECTORY, FILE, Entry
+from safe_uninstall.model.snapshot import Snapshot
+from safe_uninstall.scan.disk import DiskFileSystem
+from safe_uninstall.scan.distributions import read_distributions
+from safe_uninstall.scan.elf import ElfError, read_elf
+from safe_uninstall.scan.elf_file import ET_DYN, ET_EXEC
+from safe_uninstall.scan.evidence import DiskEvidence
+from safe_uninstall.scan.system import read_system_libraries
+
+Progress = Callable[[str, int, int | None], None]
+"""Told the stage, how much of it is done, and how much there is in all where that is known."""
+
+TRANSACTION_DIRECTORY = ".safe-uninstall"
+"""Where the tool itself keeps what it took away, at the root of the environment: not part of it."""
+
+_TEXT_SUFFIXES = frozenset(
+    f".{suffix}"
+    for line in (
+        "py pyc pyi pyx pxd",  # the importer and the Cython compiler
+        "c cc cpp cu cuh h hpp",  # compilers
+        "css html js json md png rst svg txt",
+    )
+    for suffix in line.split()
+)
+"""Names that are not opened to look for the ELF magic: nobody gives a library such a name, since what reads files of
+these names could not read it. They are most of an environment (20,700 of 21,000 files beside torch). Whatever else is
+there is opened: libraries end in ``.so``, ``.9``, ``.dll``, ``.node``, ``.bin`` or nothing at all."""
+
+_PROGRESS_STEP = 5000
+"""Files between two reports of progress."""
+
+
+def scan(
+    environment: Environment, *, variables: Mapping[str, str], progress: Progress | None = None, root: str = "/"
+) -> Snapshot:
+    """Read an environment; nothing in it is imported or run, and nothing is changed.
+
+    Args:
+        environment: as ``find_environment`` describes it.
+        variables: environment variables of the process; LD_LIBRARY_PATH is recorded.
+        progress: told how far the scan is.
+        root: absolute path of the tree that the paths of ``environment`` are inside of.
+
+    Returns:
+        All facts. What cannot be read is in ``unreadable`` and ``problems``; nothing is dropped in silence.
+    """
+    files = DiskFileSystem(root)
+    if progress is not None:
+        progress("distributions", 0, None)
+    distributions, leftovers, problems = read_distributions(environment, files)
+    objects, unreadable = _read_objects(_candidates(environment, distributions, files), files, progress)
+    interpreter = None if environment.interpreter_path is None else files.object(environment.interpreter_path)
+    return Snapshot(
+        environment=environment,
+        distributions=distributions,
+        objects=objects,
+        unreadable=unreadable,
+        leftovers=leftovers,
+        system=read_system_libraries(
+            _abis(environment, (*objects.values(), interpreter)), root, interpreters=_interpreters(interpreter)
+        ),
+        files=files,
+        evidence=DiskEvidence(files),
+        library_path=_library_path(variables),
+        problems=(*problems, *(f"cannot list {path}: {why}" for path, why in sorted(files.forbidden.items()))),
+    )
+
+
+def _candidates(
+    environment: Environment, distributions: Iterable[Distribution], files: DiskFileSystem
+) -> Iterator[tuple[str, Entry]]:
+    """Yield every file and link that may be an ELF file, each once."""
+    sites = frozenset((*environment.site_packages, *environment.visible_site_packages))
+    own = f"{environment.prefix}/{TRANSACTION_DIRECTORY}"
+    visited: set[str] = set()
+
+    def prune(directory: str, names: Mapping[str, Entry]) -> bool:
+        if directory in visited or directory == own:
+            return True
+        if "/~" in directory and _is_leftover(directory, sites):
+            return True
+        # Another environment inside this one has its own tool runs; its objects are nobody's here.
+        return directory not in sites and ("pyvenv.cfg" in names or names.get("conda-meta") is DIRECTORY)
+
+    for root in _roots(environment):
+        if root in visited:
+            continue
+        for directory, names in files.walk_directories(root, prune):
+            visited.add(directory)
+            in_site = directory in sites
+            for name, entry in names.items():
+                if entry is DIRECTORY or name[name.rfind(".") :] in _TEXT_SUFFIXES:
+                    continue
+                if not (in_site and name.startswith("~")):
+                    yield f"{directory}/{name}", entry
+    if environment.kind in (EnvironmentKind.SYSTEM, EnvironmentKind.CONDA):
+        yield from _claimed_elsewhere(distributions, visited, files)
+
+
+def _roots(environment: Environment) -> tuple[str, ...]:
+    """Return the directories to walk: all of a prefix that is the environment's alone, else where Python files go."""
+    prefix = environment.prefix
+    sites = (*environment.site_packages, *environment.visible_site_packages)
+    if environment.kind in (EnvironmentKind.VENV, EnvironmentKind.TARGET):
+        return (prefix, *sites)
+    if environment.kind is EnvironmentKind.CONDA:
+        return (f"{prefix}/lib", f"{prefix}/bin", *sites)
+    return (*sites, environment.scripts)
+
+
+def _is_leftover(directory: str, sites: frozenset[str]) -> bool:
+    """Return whether a directory is what a failed pip run left of a package: never a provider."""
+    parent, _, name = directory.rpartition("/")
+    return name.startswith("~") and parent in sites
+
+
+def _claimed_elsewhere(
+    distributions: Iterable[Distribution], visited: set[str], files: DiskFileSystem
+) -> Iterator[tuple[str, Entry]]:
+    """Yield the claims that lie outside of every directory walked."""
+    seen: set[str] = set()
+    for distribution in distributions:
+        for row in distribution.record.rows:
+            directory, _, name = row.path.rpartition("/")
+            if directory in visited or row.path in seen or name[name.rfind(".") :] in _TEXT_SUFFIXES:
+                continue
+            seen.add(row.path)
+            entry = files.entry(directory, name)
+            if entry is not None and entry is not DIRECTORY:
+                yield row.path, entry
+
+
+def _read_objects(
+    candidates: Iterable[tuple[str, Entry]], files: DiskFileSystem, progress: Progress | None
+) -> tuple[dict[str, ElfObject], dict[str, str]]:
+    """Return the ELF files among ``candidates``, and those that could not be read, both by path in sorted order."""
+    objects: dict[str, ElfObject] = {}
+    unreadable: dict[str, str] = {}
+    for done, (path, entry) in enumerate(candidates):
+        if progress is not None and done % _PROGRESS_STEP == 0:
+            progress("files", done, None)
+        # A dangling link is absent, wherever uv's cache went that it led to.
+        real = path if entry is FILE else files.real_path(path)
+        location = None if real is None else files.location(real)
+        if location is None:
+            continue
+        try:
+            found = read_elf(path, real_path=real, location=location)
+        except ElfError as error:
+            unreadable[path] = error.reason
+            continue
+        if found is not None:
+            objects[path] = found
+            if real == path:
+                files.remember(path, found)
+    return dict(sorted(objects.items())), dict(sorted(unreadable.items()))
+
+
+def _abis(environment: Environment, objects: Iterable[ElfObject | None]) -> set[Abi]:
+    """Return the ABIs that something could be loaded for."""
+    found = {
+        item.abi for item in objects if item is not None and item.is_dynamic and item.elf_type in (ET_EXEC, ET_DYN)
+    }
+    return found if environment.abi is None else found | {environment.abi}
+
+
+def _interpreters(interpreter: ElfObject | None) -> dict[Abi, str]:
+    """Return the dynamic loader that the environment's Python asks for, by its ABI."""
+    if interpreter is None or interpreter.interpreter is None:
+        return {}
+    return {interpreter.abi: interpreter.interpreter}
+
+
+def _library_path(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the entries of LD_LIBRARY_PATH; colons and semicolons separate them (ld.so(8))."""
+    value = variables.get("LD_LIBRARY_PATH", "")
+    return tuple(value.replace(";", ":").split(":")) if value else ()
