@@ -37,6 +37,12 @@ class FileSystem(Protocol):
     def entry(self, directory: str, name: str) -> Entry | None:
         """Return the entry ``name`` of ``directory``, None when absent. Called once per search step: must be cheap."""
 
+    def names(self, directory: str) -> Mapping[str, Entry]:
+        """Return all names in a canonical directory; empty when it is absent or may not be listed.
+
+        The entries' kinds are right, but targets of links may be left out: ``entry`` tells them.
+        """
+
     def object(self, path: str) -> ElfObject | None:
         """Return the ELF facts of the regular file at ``path`` (no link), None when it is not a readable ELF file."""
 

@@ -82,6 +82,8 @@ class Request:
     break_system_packages: bool = False
     installer: InstallerKind | None = None
     """None: the one that fits the environment."""
+    tool_prefix: str | None = None
+    """Real prefix of the environment that runs the tool, which must not remove itself; None when it does not matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,8 @@ class Plan:
     environment: Environment
     fingerprint: str
     """``sha256:<hex>`` over what the plan depends on; independent of the prefix."""
+    fingerprint_parts: tuple[tuple[str, str], ...] = ()
+    """What the fingerprint is over: (what it is, hexadecimal digest), so that a stale plan can say what changed."""
     installer: InstallerKind
     request: Request
     verdict: Verdict
