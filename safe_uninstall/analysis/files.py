@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from safe_uninstall.model.filesystem import FileSystem
+from safe_uninstall.model.filesystem import EntryKind, FileSystem
 
 
 class Files:
@@ -20,6 +20,10 @@ class Files:
     def names(self, directory: str) -> Iterable[str]:
         """Return the names in a canonical directory, empty when there is none."""
         return self._files.names(directory)
+
+    def file_names(self, directory: str) -> Iterable[str]:
+        """Return the names of the files and links in a canonical directory."""
+        return [name for name, entry in self._files.names(directory).items() if entry.kind is not EntryKind.DIRECTORY]
 
 
 def companion_caches(source: str, files: Files) -> list[str]:

@@ -94,5 +94,7 @@ def _near(written: str, by_name: dict[str, list[Distribution]]) -> tuple[str, ..
     if not name:
         return ()
     close = difflib.get_close_matches(name, by_name, n=_NEAR, cutoff=0.75)
-    containing = sorted(item for item in by_name if len(name) > 2 and (name in item or (item in name and len(item) > 3)))
+    containing = sorted(
+        item for item in by_name if len(name) > 2 and (name in item or (item in name and len(item) > 3))
+    )
     return tuple(dict.fromkeys([*close, *containing]))[:_NEAR]
