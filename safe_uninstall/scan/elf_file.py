@@ -165,7 +165,7 @@ class ElfFile:
         fields: tuple[int, ...] = layout.header.unpack_from(first, 16)
         self.elf_type, machine, version, _, table, _, _, _, entry_size, count = fields
         if version != 1 or first[6] != 1:
-            raise ElfError(f"unknown ELF version {version}")
+            raise ElfError(f"unknown ELF version {first[6] if version == 1 else version}")
         self.abi = Abi(layout.bits, layout.little_endian, machine)
         self.identity = FileIdentity(status.st_dev, status.st_ino)
         self.size = size
@@ -202,8 +202,11 @@ class ElfFile:
         """
         if offset + size <= len(self._first):
             return self._first[offset : offset + size]
+        if offset >= self.size:
+            # It may be more than the kernel takes as an offset.
+            return b""
         try:
-            return os.pread(self._descriptor, size, offset)
+            return os.pread(self._descriptor, min(size, self.size - offset), offset)
         except OSError as error:
             raise ElfError(_words(error)) from error
 

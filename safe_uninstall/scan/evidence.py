@@ -1,4 +1,7 @@
-"""Costly facts about the contents of files, read when ``analysis`` asks for them, and once."""
+"""Costly facts about the contents of files, read when ``analysis`` asks for them, and once.
+
+What reads them is imported only then: most runs ask for little of it.
+"""
 
 import os
 import re
@@ -6,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from safe_uninstall.model.elf import DlopenNote, SymbolTable
 from safe_uninstall.scan.disk import DiskFileSystem
-from safe_uninstall.scan.elf_data import names_in_data
-from safe_uninstall.scan.elf_symbols import read_dlopen_notes, read_symbols
 
 _CHUNK = 1 << 20
 """Bytes read at once."""
@@ -68,6 +69,8 @@ class DiskEvidence:
         known = self._data.setdefault(path, {})
         unknown = names - known.keys()
         if unknown:
+            from safe_uninstall.scan.elf_data import names_in_data
+
             location = self._files.location(path)
             standing = frozenset[str]() if location is None else names_in_data(location, unknown)
             known.update((name, name in standing) for name in unknown)
@@ -76,6 +79,8 @@ class DiskEvidence:
     def symbols(self, path: str) -> SymbolTable | None:
         """Return the dynamic symbols of the ELF file at ``path``, None when it has none or cannot be read."""
         if path not in self._symbols:
+            from safe_uninstall.scan.elf_symbols import read_symbols
+
             location = self._files.location(path)
             self._symbols[path] = None if location is None else read_symbols(location)
         return self._symbols[path]
@@ -83,6 +88,8 @@ class DiskEvidence:
     def dlopen_notes(self, path: str) -> tuple[DlopenNote, ...]:
         """Return the ``.note.dlopen`` entries of the ELF file at ``path``."""
         if path not in self._notes:
+            from safe_uninstall.scan.elf_symbols import read_dlopen_notes
+
             location = self._files.location(path)
             self._notes[path] = () if location is None else read_dlopen_notes(location)
         return self._notes[path]
