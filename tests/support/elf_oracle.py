@@ -24,6 +24,10 @@ class Facts(NamedTuple):
     flags_1: int
 
 
+class Ambiguous(ValueError):
+    """There are two string tables: glibc goes by the last, pyelftools by the first."""
+
+
 def our_facts(path: str) -> Facts | None:
     """Return the facts by our reader, None for what is no ELF file."""
     found = read_elf(path)
@@ -37,6 +41,8 @@ def oracle_facts(path: str) -> Facts:
     with open(path, "rb") as stream:
         file = ELFFile(stream)
         dynamic = [item for item in file.iter_segments() if isinstance(item, DynamicSegment) and item["p_filesz"]]
+        if dynamic and len(list(dynamic[-1].iter_tags("DT_STRTAB"))) > 1:
+            raise Ambiguous
         values: dict[str, Any] = {}
         needed: list[str] = []
         for tag in dynamic[-1].iter_tags() if dynamic else ():
