@@ -1,6 +1,7 @@
 """The facts of an ELF file as pyelftools tells them, to hold our own reader against."""
 
 import os
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from elftools.elf.dynamic import DynamicSegment
@@ -46,12 +47,12 @@ def oracle_facts(path: str) -> Facts:
         values: dict[str, Any] = {}
         needed: list[str] = []
         for tag in dynamic[-1].iter_tags() if dynamic else ():
-            if tag.entry.d_tag == "DT_NEEDED":
-                needed.append(tag.needed)
-            elif tag.entry.d_tag == "DT_FLAGS_1":
-                values["flags_1"] = tag.entry.d_val
-            elif tag.entry.d_tag in ("DT_SONAME", "DT_RPATH", "DT_RUNPATH"):
-                name = tag.entry.d_tag[3:].lower()
+            name = str(tag.entry.d_tag)[3:].lower()
+            if name == "needed":
+                needed.append(getattr(tag, name))
+            elif name == "flags_1":
+                values[name] = tag.entry.d_val
+            elif name in ("soname", "rpath", "runpath"):
                 values[name] = getattr(tag, name)
         return Facts(
             bits=file.elfclass,
@@ -66,7 +67,7 @@ def oracle_facts(path: str) -> Facts:
         )
 
 
-def _number(names: dict[str, int], value: Any) -> int:
+def _number(names: Mapping[str, int], value: Any) -> int:
     """Return the number behind a name that pyelftools gave it, or the number that it had no name for."""
     return names[value] if isinstance(value, str) else int(value)
 

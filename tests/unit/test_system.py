@@ -187,7 +187,7 @@ class TestProcessor:
         assert (found.platform, found.legacy) == (name, legacy)
 
     def test_legacy_directories_in_search_order(self) -> None:
-        """All combinations are tried, the first names counting most (``elf/dl-hwcaps.c``; 2.36 does under ``strace``)."""
+        """All combinations are tried, the first names counting most (``elf/dl-hwcaps.c``, and ``strace``)."""
         assert Processor("haswell", (), ("tls", "haswell", "x86_64")).legacy_directories() == (
             "tls/haswell/x86_64",
             "tls/haswell",
