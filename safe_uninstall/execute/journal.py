@@ -1,0 +1,165 @@
+"""The journal of a transaction: what is about to happen, on disk before it happens.
+
+``<prefix>/.safe-uninstall/<id>/journal.jsonl``, one JSON object a line, readable by a person. The last complete line
+tells how far a run came; a line cut short by a crash does not count, since what it announces had not begun.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+DIRECTORY = ".safe-uninstall"
+"""At the root of the environment, on its file system."""
+
+JOURNAL_VERSION = 1
+_JOURNAL = "journal.jsonl"
+
+
+class Step(Enum):
+    """What a line of the journal announces, in order."""
+
+    PREPARED = "prepared"
+    """The request and the prediction; nothing is touched yet."""
+    STASHING = "stashing"
+    """Files are linked into the stash; none of the environment's own is touched."""
+    STASHED = "stashed"
+    """The stash is complete: from here on everything can be brought back."""
+    TRIMMING = "trimming"
+    """RECORDs are replaced by ones without the rows that must stay."""
+    UNINSTALLING = "uninstalling"
+    """The installer runs."""
+    RELEASING = "releasing"
+    """Released paths that the installer took are put back."""
+    VERIFYING = "verifying"
+    """The environment is scanned again."""
+    COMMITTED = "committed"
+    """The outcome is the predicted one; what is left to do is to drop the stash."""
+    ROLLING_BACK = "rolling-back"
+    ROLLED_BACK = "rolled-back"
+    """As before; what is left to do is to drop the stash."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the environment is as it should be, and only the stash may be left."""
+        return self in (Step.COMMITTED, Step.ROLLED_BACK)
+
+
+class Journal:
+    """The journal of one transaction."""
+
+    def __init__(self, directory: str) -> None:
+        """Use the journal in a transaction's directory."""
+        self.directory = directory
+        self._path = os.path.join(directory, _JOURNAL)
+
+    @property
+    def identifier(self) -> str:
+        """The transaction's name."""
+        return os.path.basename(self.directory)
+
+    @property
+    def stash_directory(self) -> str:
+        """Where the stash of the transaction is."""
+        return os.path.join(self.directory, "stash")
+
+    def write(self, step: Step, **facts: Any) -> None:
+        """Append a line, and return when it is on disk.
+
+        Args:
+            step: what is about to happen.
+            facts: anything that JSON can hold.
+        """
+        entry = {"version": JOURNAL_VERSION, "step": step.value, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **facts}
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, (json.dumps(entry, ensure_ascii=True) + "\n").encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        sync_directory(self.directory)
+
+    def entries(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the complete lines, oldest first; nothing when there is no journal."""
+        try:
+            with open(self._path, "rb") as file:
+                lines = file.read().split(b"\n")
+        except OSError:
+            return
+        for line in lines[:-1]:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict):
+                yield entry
+
+    def last_step(self) -> Step | None:
+        """Return the last step that was announced, None when there is none that this version knows."""
+        last: Step | None = None
+        for entry in self.entries():
+            try:
+                last = Step(entry.get("step"))
+            except ValueError:
+                continue
+        return last
+
+    def facts(self, step: Step) -> Mapping[str, Any]:
+        """Return the latest line of a step, empty when it was never announced."""
+        found: Mapping[str, Any] = {}
+        for entry in self.entries():
+            if entry.get("step") == step.value:
+                found = entry
+        return found
+
+
+def create_journal(prefix: str) -> Journal:
+    """Make the directory of a new transaction, for its user alone.
+
+    Raises:
+        OSError: the environment cannot be written to.
+    """
+    root = os.path.join(prefix, DIRECTORY)
+    os.makedirs(root, mode=0o700, exist_ok=True)
+    identifier = time.strftime("%Y%m%dT%H%M%S")
+    suffix = 0
+    while True:
+        name = identifier if suffix == 0 else f"{identifier}-{suffix}"
+        try:
+            os.mkdir(os.path.join(root, name), 0o700)
+        except FileExistsError:
+            suffix += 1
+            continue
+        sync_directory(root)
+        sync_directory(prefix)
+        return Journal(os.path.join(root, name))
+
+
+def unfinished(prefix: str) -> tuple[Journal, ...]:
+    """Return the transactions that have a directory and did not end, oldest first."""
+    root = os.path.join(prefix, DIRECTORY)
+    try:
+        names = sorted(os.listdir(root))
+    except OSError:
+        return ()
+    journals = [Journal(os.path.join(root, name)) for name in names if os.path.isdir(os.path.join(root, name))]
+    return tuple(journal for journal in journals if not _has_ended(journal))
+
+
+def _has_ended(journal: Journal) -> bool:
+    step = journal.last_step()
+    return step is not None and step.is_final and not os.path.isdir(journal.stash_directory)
+
+
+def sync_directory(path: str) -> None:
+    """Make the names in a directory durable (fsync(2) of the directory itself)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        # Some file systems cannot; they have no stronger promise to give.
+        pass
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,60 @@
+"""Finishes what a killed run left behind."""
+
+from dataclasses import dataclass
+
+from safe_uninstall.execute.interrupts import uninterrupted
+from safe_uninstall.execute.journal import Journal, Step, unfinished
+from safe_uninstall.execute.lock import EnvironmentLock
+from safe_uninstall.execute.rollback import roll_back
+from safe_uninstall.execute.stash import Stash
+from safe_uninstall.execute.transaction import forget
+from safe_uninstall.model.outcome import OutcomeState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What became of one unfinished transaction."""
+
+    transaction: str
+    state: OutcomeState
+    problems: tuple[str, ...] = ()
+    """What could not be brought back, a sentence each."""
+    stash: str | None = None
+    """Absolute path of the stash where it still exists."""
+
+
+def recover(prefix: str, *, lock_timeout: float = 10.0) -> tuple[Recovery, ...]:
+    """End every unfinished transaction of an environment, the newest first.
+
+    A run that was committed keeps its outcome and loses its stash; any other is rolled back, since only a rescan
+    could tell whether an outcome is the planned one, and what was before is known for certain.
+
+    Args:
+        prefix: root of the environment.
+        lock_timeout: seconds to wait for another process that works on the environment.
+    """
+    with EnvironmentLock(prefix, timeout=lock_timeout), uninterrupted():
+        return tuple(_end(journal) for journal in reversed(unfinished(prefix)))
+
+
+def _end(journal: Journal) -> Recovery:
+    stash = Stash(journal.stash_directory)
+    step = journal.last_step()
+    if step is Step.COMMITTED:
+        stash.drop()
+        forget(journal)
+        return Recovery(transaction=journal.identifier, state=OutcomeState.COMMITTED)
+    if stash.load() and step not in (None, Step.PREPARED, Step.STASHING, Step.ROLLED_BACK):
+        problems = roll_back(journal, stash)
+        if problems:
+            return Recovery(
+                transaction=journal.identifier,
+                state=OutcomeState.ROLLBACK_INCOMPLETE,
+                problems=problems,
+                stash=journal.stash_directory,
+            )
+    else:
+        # The stash was never completed, so that nothing of the environment was touched; or all of it is back.
+        stash.drop()
+    forget(journal)
+    return Recovery(transaction=journal.identifier, state=OutcomeState.ROLLED_BACK)

@@ -1,0 +1,48 @@
+"""Brings an environment back to what the stash says it was."""
+
+import os
+import posixpath
+import shutil
+
+from safe_uninstall.execute.journal import Journal, Step
+from safe_uninstall.execute.stash import Stash
+
+
+def roll_back(journal: Journal, stash: Stash) -> tuple[str, ...]:
+    """Put every kept file back, check all of them, and drop the stash only if they are all as they were.
+
+    Returns:
+        What could not be brought back, a sentence each; the stash is then still there.
+    """
+    try:
+        journal.write(Step.ROLLING_BACK)
+    except OSError:
+        # A full disk must not keep files from coming back; the stash says all that is needed.
+        pass
+    problems = [f"{item.path}: {item.reason}" for item in stash.put_back()]
+    if not problems:
+        problems = [f"{path} is not as it was" for path in stash.differences()]
+    if problems:
+        return tuple(problems)
+    _remove_new_leftovers(journal, stash)
+    try:
+        journal.write(Step.ROLLED_BACK)
+    except OSError:
+        pass
+    stash.drop()
+    return ()
+
+
+def _remove_new_leftovers(journal: Journal, stash: Stash) -> None:
+    """Remove the ``~``-prefixed directories into which a pip that was stopped had moved files the stash has too."""
+    before = set(journal.facts(Step.PREPARED).get("leftovers", ()))
+    for entry in stash.entries:
+        if entry.kind != "directory":
+            continue
+        for name in os.listdir(entry.path):
+            path = posixpath.join(entry.path, name)
+            if name.startswith("~") and path not in before:
+                if os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    os.unlink(path)

@@ -1,0 +1,70 @@
+"""Holds the real outcome of a run against the predicted one, path by path."""
+
+from collections.abc import Iterator
+
+from safe_uninstall.execute.stash import Stash
+from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.plan import Prediction
+from safe_uninstall.model.snapshot import Snapshot
+
+_SHOWN = 20
+"""Mismatches named; one of many is enough to roll back."""
+
+
+def compare_outcome(prediction: Prediction, before: Snapshot, after: Snapshot, stash: Stash) -> tuple[str, ...]:
+    """Return what differs from the prediction, a sentence each; nothing when the outcome is the planned one.
+
+    Args:
+        prediction: what was foreseen.
+        before: the environment before the run.
+        after: the environment now.
+        stash: the files as they were.
+    """
+    found: list[str] = []
+    for mismatch in _mismatches(prediction, before, after, stash):
+        if len(found) == _SHOWN:
+            found.append("and more")
+            break
+        found.append(mismatch)
+    return tuple(found)
+
+
+def _mismatches(prediction: Prediction, before: Snapshot, after: Snapshot, stash: Stash) -> Iterator[str]:
+    now = {item.metadata_path: item for item in after.distributions}
+    for item in before.distributions:
+        there = now.pop(item.metadata_path, None)
+        if item.metadata_path in prediction.removed:
+            if there is not None:
+                yield f"{item.label} is still installed"
+        elif there is None:
+            yield f"{item.label} is gone"
+        elif (there.version, there.record.digest) != (item.version, item.record.digest):
+            yield f"{item.label} was changed by somebody else"
+    for item in now.values():
+        yield f"{item.label} was installed by somebody else"
+    for path in sorted(prediction.deleted):
+        if not path.endswith(".pyc") and _exists(after, path):
+            yield f"{path} is still there"
+    for path in sorted(prediction.released):
+        if not stash.holds(path):
+            yield f"{path} is not as it was"
+    for item in before.distributions:
+        if item.metadata_path not in prediction.removed:
+            yield from _lost_claims(item, prediction, before, after)
+
+
+def _lost_claims(item: Distribution, prediction: Prediction, before: Snapshot, after: Snapshot) -> Iterator[str]:
+    for row in item.record.rows:
+        if row.path in prediction.deleted or row.path.endswith(".pyc"):
+            continue
+        if not _exists(after, row.path) and _exists(before, row.path):
+            yield f"{row.path} of {item.label} is gone"
+        elif row.path in before.objects and (
+            row.path not in after.objects or after.objects[row.path].identity != before.objects[row.path].identity
+        ):
+            yield f"{row.path} of {item.label} is another file"
+
+
+def _exists(snapshot: Snapshot, path: str) -> bool:
+    directory, _, name = path.rpartition("/")
+    return snapshot.files.entry(directory or "/", name) is not None
