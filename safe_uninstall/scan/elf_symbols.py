@@ -30,8 +30,8 @@ _STRINGS_LIMIT = 256 << 20
 _NAMES_LIMIT = 256 << 20
 _SYMBOLS_LIMIT = 4 << 20
 """Entries."""
-_VERSIONS_LIMIT = 1 << 16
-"""Version entries and auxiliary entries of one table."""
+_VERSIONS_LIMIT = 1 << 12
+"""Entries and auxiliary entries of one version table; the largest real ones have some hundred."""
 _NOTES_LIMIT = 1 << 16
 _WINDOW = 1 << 16
 
@@ -175,7 +175,7 @@ def _count_by_gnu_hash(tables: _Tables) -> int | None:
     bucket_count, first, bloom_size, _ = Struct(order + "IIII").unpack(header)
     start += 16 + bloom_size * tables.file.abi.bits // 8
     chains = start + 4 * bucket_count
-    if chains >= end:
+    if chains > end:
         raise ElfError("its symbol hash table is larger than its segment")
     data = tables.file.read(start, 4 * bucket_count)
     last = max((entry[0] for entry in word.iter_unpack(data[: len(data) // 4 * 4])), default=0)
@@ -227,21 +227,21 @@ def _iterate_versions(tables: _Tables, tag: int, count_tag: int, prefix: str) ->
         (structs.Elf_Verdef, structs.Elf_Verdaux) if prefix == "vd" else (structs.Elf_Verneed, structs.Elf_Vernaux)
     )
     stream = cast("IO[bytes]", _Stream(tables.file))
-    offset, budget = place[0], _VERSIONS_LIMIT
+    offset, read = place[0], 0
     try:
-        for _ in range(min(tables.values.get(count_tag, 0), _VERSIONS_LIMIT)):
+        for _ in range(tables.values.get(count_tag, 0)):
             entry = struct_parse(entry_form, stream, stream_pos=offset)
             auxiliaries = []
             position = offset + entry[f"{prefix}_aux"]
             for _ in range(entry[f"{prefix}_cnt"]):
-                budget -= 1
-                if budget < 0:
-                    raise ElfError("its version table has no end")
                 auxiliary = struct_parse(auxiliary_form, stream, stream_pos=position)
                 auxiliaries.append(auxiliary)
                 position += auxiliary[f"{prefix}a_next"]
-                if not auxiliary[f"{prefix}a_next"]:
+                if not auxiliary[f"{prefix}a_next"] or len(auxiliaries) > _VERSIONS_LIMIT:
                     break
+            read += 1 + len(auxiliaries)
+            if read > _VERSIONS_LIMIT:
+                raise ElfError("its version table has too many entries")
             yield entry, auxiliaries
             offset += entry[f"{prefix}_next"]
             if not entry[f"{prefix}_next"]:
