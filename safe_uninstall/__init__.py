@@ -4,4 +4,72 @@ The public interface is what this module names: ``scan(environment) -> Snapshot`
 ``plan(snapshot, request) -> Plan``, ``execute(plan) -> Outcome``.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+# The sub-packages ``scan`` and ``execute`` bear the names of two functions below. Loading a sub-package binds its name
+# here, once: loaded first, they cannot take the place of the functions later.
+import_module("safe_uninstall.scan")
+import_module("safe_uninstall.execute")
+
+if TYPE_CHECKING:
+    from safe_uninstall.model.environment import Environment
+    from safe_uninstall.model.outcome import Outcome
+    from safe_uninstall.model.plan import Plan, Request
+    from safe_uninstall.model.snapshot import Snapshot
+
+__all__ = ["__version__", "execute", "plan", "scan"]
 __version__ = "0.1.0"
+
+
+def scan(environment: str | Environment | None = None) -> Snapshot:
+    """Read an environment; nothing in it is imported, run or changed.
+
+    Args:
+        environment: what ``-p`` takes (an interpreter, a venv directory, a prefix), an ``Environment``, or None
+            for the one that the process is in.
+
+    Raises:
+        EnvironmentNotFound: there is none there.
+    """
+    import os
+
+    from safe_uninstall.scan.environment import find_environment
+    from safe_uninstall.scan.snapshot import scan as take
+
+    if environment is None or isinstance(environment, str):
+        environment = find_environment(environment, variables=os.environ, directory=os.getcwd())
+    return take(environment, variables=os.environ)
+
+
+def plan(snapshot: Snapshot, request: Request) -> Plan:
+    """Judge a request over a snapshot.
+
+    Raises:
+        NotInstalled: names that nothing bears.
+        UsageError: something that is no name, or an accepted loss that is none.
+    """
+    from safe_uninstall.analysis.plan import make_plan
+
+    return make_plan(snapshot, request)
+
+
+def execute(plan: Plan) -> Outcome:
+    """Carry out a plan as one transaction; the environment ends as planned, or as it was.
+
+    Raises:
+        SafeUninstallError: nothing was changed: the plan blocks or is stale, or the environment cannot be changed.
+    """
+    import os
+
+    from safe_uninstall.analysis.plan import make_plan
+    from safe_uninstall.execute.transaction import execute as carry_out
+    from safe_uninstall.scan.snapshot import scan as take
+
+    return carry_out(
+        plan,
+        rescan=lambda: take(plan.environment, variables=os.environ),
+        replan=lambda snapshot: make_plan(snapshot, plan.request),
+    )

@@ -1,0 +1,31 @@
+"""``safe-uninstall graph``: which ELF file needs which, and how the loader finds it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from safe_uninstall.cli.options import common_options, take_common
+from safe_uninstall.cli.output import print_data
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--format", "output_format", type=click.Choice(["json"]), default="json", help="How to print.")
+@common_options
+def command(**options: Any) -> int:
+    """Print every ELF file of the environment with its needs, each file judged as the root of its own load."""
+    from safe_uninstall import __version__
+    from safe_uninstall.analysis.graph import build_graph
+    from safe_uninstall.analysis.ownership import Owners
+    from safe_uninstall.render.document import graph_document, to_json
+    from safe_uninstall.scan.environment import find_environment
+    from safe_uninstall.scan.snapshot import scan
+
+    common = take_common(options)
+    environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
+    snapshot = scan(environment, variables=os.environ)
+    graph = build_graph(snapshot, Owners(snapshot.distributions))
+    print_data(to_json(graph_document(graph, environment, __version__)))
+    return 0

@@ -1,0 +1,65 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """What every command can be told."""
+
+    python: str | None
+    verbose: bool
+    quiet: bool
+    color: str
+
+    @property
+    def paint(self) -> bool:
+        """Whether standard output gets colour."""
+        from safe_uninstall.render.style import wants_color
+
+        return wants_color(self.color, is_terminal=sys.stdout.isatty(), variables=os.environ)
+
+
+def common_options(function: Function) -> Function:
+    """Add ``-p``, ``-v``, ``-q`` and ``--color``."""
+    for decorate in reversed(
+        (
+            click.option(
+                "-p",
+                "--python",
+                metavar="PATH",
+                help="Interpreter, virtual environment or prefix. Default: the active environment, else .venv here or"
+                " above, else the one that runs this.",
+            ),
+            click.option("-v", "--verbose", is_flag=True, help="Show all evidence and all paths."),
+            click.option("-q", "--quiet", is_flag=True, help="Show errors and the verdict only."),
+            click.option(
+                "--color",
+                type=click.Choice(["auto", "always", "never"]),
+                default="auto",
+                help="Whether to use colour.",
+            ),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+def take_common(options: dict[str, Any]) -> Common:
+    """Take the common options out of a command's keywords."""
+    return Common(
+        python=options.pop("python"),
+        verbose=options.pop("verbose"),
+        quiet=options.pop("quiet"),
+        color=options.pop("color"),
+    )
