@@ -56,6 +56,7 @@ def scan(
         progress("distributions", 0, None)
     distributions, leftovers, problems = read_distributions(environment, files)
     objects, unreadable = _read_objects(_candidates(environment, distributions, files), files, progress)
+    forbidden = [f"cannot list {path}: {reason}" for path, reason in sorted(files.forbidden.items())]
     interpreter = None if environment.interpreter_path is None else files.object(environment.interpreter_path)
     return Snapshot(
         environment=environment,
@@ -69,7 +70,7 @@ def scan(
         files=files,
         evidence=DiskEvidence(files),
         library_path=_library_path(variables),
-        problems=(*problems, *(f"cannot list {path}: {why}" for path, why in sorted(files.forbidden.items()))),
+        problems=tuple(dict.fromkeys((*problems, *forbidden))),
     )
 
 
