@@ -18,6 +18,9 @@ from safe_uninstall.scan.processor import Processor, read_processor
 
 _FILE_LIMIT = 64 << 20
 """Bytes of a loader or a cache that are read; real ones have less than one percent of it."""
+_PATH_AT_END = re.compile(rb"(?:/[\w.+-]+)+\Z")
+_PATH_LIMIT = 256
+"""Bytes of one of the directories that are built into a loader."""
 _FIRST_WITH_NAMED = (2, 33)
 """glibc release that brought glibc-hwcaps."""
 _FIRST_WITHOUT_LEGACY = (2, 37)
@@ -165,9 +168,11 @@ def _built_in_directories(data: bytes) -> tuple[str, ...]:
     """
     position = data.find(b"/\0")
     while position >= 0:
-        start = data.rfind(b"\0", 0, position) + 1
+        # No NUL need come before the first one: numbers may.
+        head = _PATH_AT_END.search(data, max(position - _PATH_LIMIT, 0), position)
         found: list[str] = []
-        while data.startswith(b"/", start):
+        start = -1 if head is None else head.start()
+        while start >= 0 and data.startswith(b"/", start):
             end = data.find(b"\0", start)
             text = data[start:end]
             if end < 0 or not text.endswith(b"/") or b"lib" not in text:

@@ -41,7 +41,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ElfSpec:
-    """What an ELF file is to hold; ``build`` makes its bytes."""
+    """What an ELF file is to hold; ``build`` makes the bytes of it."""
 
     soname: str | None = None
     needed: tuple[str, ...] = ()
@@ -74,14 +74,15 @@ class ElfSpec:
     extra_dynamic: tuple[tuple[int, int], ...] = ()
     """Further dynamic entries, tag and value."""
 
-    def build(self) -> bytes:
-        """Return the bytes of the file."""
-        return _Writer(self).build()
+
+def build(spec: ElfSpec) -> bytes:
+    """Return the bytes of the file that is described."""
+    return _Writer(spec).build()
 
 
 def elf_bytes(**options: Any) -> bytes:
     """Return the bytes of an ELF file; the options are the fields of ``ElfSpec``."""
-    return ElfSpec(**options).build()
+    return build(ElfSpec(**options))
 
 
 def write_elf(path: str | os.PathLike[str], **options: Any) -> None:

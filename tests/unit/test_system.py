@@ -250,6 +250,13 @@ class TestSystem:
             assert system.platform == {X86_64: "haswell"}
             assert system.libc == "glibc"
 
+    @pytest.mark.parametrize("before", [b"\xff\xff", b"\0", b"/\0", b"/no/list/\0", b"A"])
+    def test_list_of_directories_is_found_whatever_comes_before(self, tmp_path: Path, before: bytes) -> None:
+        """In the file's data the list may follow numbers or other strings."""
+        write(tmp_path, LOADER, before + b"/lib64/\0/usr/lib64/\0\0\0/lib/later/\0")
+        system = read_system_libraries([X86_64], str(tmp_path))
+        assert system.default_directories == {X86_64: ("/lib64", "/usr/lib64")}
+
     def test_loader_that_the_interpreter_asks_for_decides(self, tmp_path: Path) -> None:
         """Python's PT_INTERP is preferred to the usual path, and found through links inside the tree."""
         write(tmp_path, LOADER, loader_file("/lib64", "/usr/lib64"))
