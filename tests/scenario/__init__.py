@@ -1,0 +1,1 @@
+"""Whole requests over small environments, written down as data."""
