@@ -25,7 +25,7 @@ _TEXT_SUFFIXES = frozenset(
     for line in (
         "py pyc pyi pyx pxd",  # the importer and the Cython compiler
         "c cc cpp cu cuh h hpp",  # compilers
-        "css html js json md png rst svg txt",
+        "cmake css html js json md png qml rst svg txt",
     )
     for suffix in line.split()
 )

@@ -1,0 +1,132 @@
+"""The answer to ``why NAME`` as a tree and as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from safe_uninstall.model.linkage import How
+from safe_uninstall.render.style import Style, count, printable
+
+if TYPE_CHECKING:
+    from safe_uninstall.model.environment import Environment
+    from safe_uninstall.model.plan import DistributionRef
+    from safe_uninstall.model.why import Claim, Provider, User, Why
+
+_USERS = 5
+"""Users of one provider shown without ``-v``."""
+
+
+def render_why(answer: Why, environment: Environment, *, verbose: bool, color: bool) -> str:
+    """Return the answer as a tree: provider, whose bytes it holds, who claims it, who needs it and how it is found."""
+    style = Style(color=color)
+    roots = [f"{root}/" for root in (*environment.site_packages, environment.prefix)]
+
+    def show(path: str) -> str:
+        return next((path[len(root) :] for root in roots if path.startswith(root)), path)
+
+    lines: list[str] = []
+    for item in answer.distributions:
+        lines.append(style.paint("code", item.label))
+    for item, requirement in answer.requirers:
+        lines.append(f"  required by {item.label}   ({requirement})")
+    if answer.distributions and not answer.providers:
+        lines.append("  no file of another distribution links to a library of it")
+    for provider in answer.providers:
+        lines += _provider(provider, show, style, verbose)
+    for unmet in answer.unmet:
+        who = unmet.distribution.label if unmet.distribution is not None else "(unowned)"
+        lines.append(f"needed by {who}   {show(unmet.path)}   (not found by the loader alone)")
+        if verbose:
+            lines += [f"  searched {show(place)}" for place in unmet.searched]
+    return printable("\n".join(lines))
+
+
+def _provider(provider: Provider, show: Any, style: Style, verbose: bool) -> list[str]:
+    soname = f"   soname {provider.soname}" if provider.soname is not None else ""
+    lines = [f"{style.paint('code', show(provider.path))}{soname}"]
+    if not provider.claims:
+        lines.append("  claimed by nobody")
+    for claim in provider.claims:
+        lines.append(f"  claimed by {claim.distribution.label}{_bytes(claim)}")
+    users = provider.users if verbose else provider.users[:_USERS]
+    for user in users:
+        who = user.distribution.label if user.distribution is not None else "(unowned)"
+        lines.append(f"  needed by {who}   {show(user.path)}{_how(user)}")
+    if len(users) < len(provider.users):
+        lines.append(f"  … {len(provider.users) - len(users)} more")
+    if users:
+        lines.append(f"  without it {count(len(provider.users), 'need')} would have to be met elsewhere")
+    elif provider.soname is not None:
+        lines.append("  needed by nothing that the loader finds")
+    return lines
+
+
+def _bytes(claim: Claim) -> str:
+    if claim.holds_bytes is None:
+        return ""
+    return "   (its bytes are on disk)" if claim.holds_bytes else "   (overwritten: other bytes are on disk)"
+
+
+def _how(user: User) -> str:
+    words = {How.RPATH: "RPATH", How.RUNPATH: "RUNPATH", How.LD_LIBRARY_PATH: "LD_LIBRARY_PATH"}
+    text = words.get(user.how, user.how.value)
+    return f"   ({text} {user.via})" if user.via else f"   ({text})"
+
+
+def why_document(answers: tuple[Why, ...], environment: Environment, tool_version: str) -> dict[str, Any]:
+    """Return answers as a document; paths are relative to the prefix where they are inside it."""
+    from safe_uninstall.render.document import FORMAT_VERSION, environment_document
+
+    prefix = f"{environment.prefix}/"
+
+    def relative(path: str) -> str:
+        return path[len(prefix) :] if path.startswith(prefix) else path
+
+    def reference(item: DistributionRef | None) -> dict[str, str] | None:
+        return None if item is None else {"name": item.name, "version": item.version}
+
+    return {
+        "format": "safe-uninstall/why",
+        "format_version": FORMAT_VERSION,
+        "tool_version": tool_version,
+        "environment": environment_document(environment),
+        "answers": [
+            {
+                "name": answer.name,
+                "distributions": [reference(item) for item in answer.distributions],
+                "required_by": [
+                    {"distribution": reference(item), "requirement": text} for item, text in answer.requirers
+                ],
+                "providers": [
+                    {
+                        "path": relative(provider.path),
+                        "soname": provider.soname,
+                        "claims": [
+                            {"distribution": reference(claim.distribution), "holds_bytes": claim.holds_bytes}
+                            for claim in provider.claims
+                        ],
+                        "needed_by": [
+                            {
+                                "distribution": reference(user.distribution),
+                                "path": relative(user.path),
+                                "name": user.name,
+                                "how": user.how.value,
+                                "via": user.via,
+                            }
+                            for user in provider.users
+                        ],
+                    }
+                    for provider in answer.providers
+                ],
+                "unmet": [
+                    {
+                        "distribution": reference(item.distribution),
+                        "path": relative(item.path),
+                        "searched": [relative(place) for place in item.searched],
+                    }
+                    for item in answer.unmet
+                ],
+            }
+            for answer in answers
+        ],
+    }
