@@ -24,9 +24,7 @@ def render_why(answer: Why, environment: Environment, *, verbose: bool, color: b
     def show(path: str) -> str:
         return next((path[len(root) :] for root in roots if path.startswith(root)), path)
 
-    lines: list[str] = []
-    for item in answer.distributions:
-        lines.append(style.paint("code", item.label))
+    lines = [style.paint("code", item.label) for item in answer.distributions]
     for item, requirement in answer.requirers:
         lines.append(f"  required by {item.label}   ({requirement})")
     if answer.distributions and not answer.providers:
@@ -46,8 +44,7 @@ def _provider(provider: Provider, show: Any, style: Style, verbose: bool) -> lis
     lines = [f"{style.paint('code', show(provider.path))}{soname}"]
     if not provider.claims:
         lines.append("  claimed by nobody")
-    for claim in provider.claims:
-        lines.append(f"  claimed by {claim.distribution.label}{_bytes(claim)}")
+    lines += [f"  claimed by {claim.distribution.label}{_bytes(claim)}" for claim in provider.claims]
     users = provider.users if verbose else provider.users[:_USERS]
     for user in users:
         who = user.distribution.label if user.distribution is not None else "(unowned)"

@@ -50,7 +50,9 @@ def described(finding: Finding, keys: set[str], builder: EnvironmentBuilder) -> 
     """Return what a scenario can expect of a finding, as far as it does."""
 
     def relative(path: str | None) -> str | None:
-        return None if path is None else path.removeprefix(f"{builder.site_packages}/").removeprefix(f"{builder.prefix}/")  # fmt: skip
+        if path is None:
+            return None
+        return path.removeprefix(f"{builder.site_packages}/").removeprefix(f"{builder.prefix}/")
 
     facts: dict[str, Any] = {
         "code": finding.code.value,
