@@ -14,6 +14,9 @@ from safe_uninstall.model.elf import DF_1_NODEFLIB, Abi, ElfObject, FileIdentity
 from safe_uninstall.model.linkage import Binding, Closure, How
 from safe_uninstall.model.system import SystemLibraries
 
+_LOADABLE = frozenset({2, 3})
+"""``e_type``: ET_EXEC and ET_DYN."""
+
 CACHE = "ld.so.cache"
 """How ``Binding.searched`` names the loader's cache."""
 
@@ -305,7 +308,8 @@ class Loader:
             if found is None:
                 return f"{place}/{name}", real, None
             if found.abi == abi:
-                return f"{place}/{name}", real, found
+                # A relocatable object or a core dump is as fatal as a text ("only ET_DYN and ET_EXEC can be loaded").
+                return f"{place}/{name}", real, found if found.elf_type in _LOADABLE else None
         return None
 
     def _look_in_cache(self, name: str, abi: Abi, *, no_default: bool) -> _Found | None:

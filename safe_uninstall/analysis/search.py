@@ -78,8 +78,8 @@ class SearchPaths:
         return path
 
     def is_default(self, path: str, abi: Abi) -> bool:
-        """Return whether a path of the cache lies directly in a default directory."""
-        return posixpath.dirname(path) in self._system.default_directories.get(abi, ())
+        """Return whether a path of the cache begins with a default directory, however deep below it lies."""
+        return path.startswith(tuple(f"{place}/" for place in self._system.default_directories.get(abi, ())))
 
     def with_capabilities(self, directory: str, abi: Abi) -> tuple[str, ...]:
         """Return the canonical directories to try for ``directory``: hardware-capability ones first, itself last."""

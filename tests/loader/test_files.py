@@ -137,12 +137,14 @@ def test_unknown_capability_directory_is_ignored(workshop: Workshop) -> None:
     assert names(assert_agree(root)) == {"libx.so": "a"}
 
 
-@pytest.mark.parametrize("kind", ["directory", "text", "empty"])
+@pytest.mark.parametrize("kind", ["directory", "text", "empty", "relocatable"])
 def test_what_is_no_elf_file_ends_the_search(workshop: Workshop, kind: str) -> None:
     """A directory, a text or an empty file in place of a library stops the loader: it does not look further."""
     workshop.build("b/libx.so")
     if kind == "directory":
         (workshop.root / "a/libx.so").mkdir(parents=True)
+    elif kind == "relocatable":
+        write_elf(workshop.root / "a/libx.so", elf_type=1)
     else:
         (workshop.root / "a").mkdir()
         (workshop.root / "a/libx.so").write_text("INPUT(libreal.so)\n" if kind == "text" else "")
