@@ -26,8 +26,14 @@ ENVIRONMENT_PREFIX = "SAFE_UNINSTALL"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with its status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(run(words))
+    status = run(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        status = status or ExitStatus.FAILURE
+    # Freeing the tens of thousands of facts one by one takes longer than judging them.
+    os._exit(status)
 
 
 def run(words: Sequence[str]) -> int:

@@ -89,6 +89,9 @@ class DiskFileSystem:
 
     def real_directory(self, path: str) -> str | None:
         """Return the canonical path of the directory that the absolute ``path`` leads to, None when to none."""
+        # What a walk has listed was named by its canonical path.
+        if path in self._listings:
+            return path
         return self._view.real_directory(path)
 
     def real_path(self, path: str) -> str | None:

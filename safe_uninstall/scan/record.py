@@ -6,6 +6,7 @@ Parsed here rather than by ``importlib.metadata``, which is slow and, from Pytho
 import os
 import posixpath
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from safe_uninstall.model.distribution import Record, RecordRow, RecordState
 from safe_uninstall.scan.disk import DiskFileSystem
@@ -16,6 +17,9 @@ LOCKED_NAME = "RECORD.safe-uninstall-locked"
 _SIZE_LIMIT = 512 << 20
 """Bytes; 500,000 rows have some 60 MB."""
 _PROBLEMS_SHOWN = 5
+_NO_NAMES = frozenset({"", ".", ".."})
+_make_row = partial(tuple.__new__, RecordRow)
+"""``RecordRow._make`` without its check of the length."""
 
 
 def read_record(metadata_path: str, site_packages: str, prefix: str, disk: DiskFileSystem) -> Record:
@@ -73,25 +77,26 @@ def make_record(
     """
     import hashlib
 
+    # Tens of thousands of rows: the loop does the least it can for each.
     directories: dict[str, str | None] = {}
     rows: dict[str, RecordRow] = {}
     unsafe: dict[str, None] = {}
     roots = (_with_slash(prefix), _with_slash(site_packages))
     for written, hash_, size in entries:
         head, _, name = written.rpartition("/")
-        if head in directories:
+        try:
             directory = directories[head]
-        else:
+        except KeyError:
             directory = directories[head] = _directory(head, written, site_packages, disk, roots)
-        if directory is None or name in ("", ".", ".."):
+        if directory is None or name in _NO_NAMES:
             canonical = _unplaced(written, site_packages, disk, roots)
             if canonical is None:
                 unsafe.setdefault(written)
                 continue
         else:
-            canonical = f"{directory}/{name}"
+            canonical = directory + name
         if canonical not in rows:
-            rows[canonical] = RecordRow(canonical, hash_, int(size) if size.isdecimal() else None)
+            rows[canonical] = _make_row((canonical, hash_, int(size) if size.isdecimal() else None))
     return Record(
         state=RecordState.MALFORMED if problems and state is RecordState.PRESENT else state,
         path=path,
@@ -114,6 +119,13 @@ def parse_record(data: bytes) -> tuple[list[tuple[str, str, str]], tuple[str, ..
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
     text = data.decode("utf-8", "surrogateescape")
+    if '"' not in text:
+        # Inside quotes a line end would be part of the path.
+        text = text.replace("\r\n", "\n")
+    if '"' not in text and "\r" not in text and "\0" not in text:
+        plain = [tuple(line.split(",")) for line in text.split("\n") if line]
+        if all(len(columns) == 3 and columns[0] for columns in plain):
+            return plain, ()  # type: ignore[return-value]
     entries: list[tuple[str, str, str]] = []
     bad: list[tuple[int, str]] = []
     lines = _split_quoted(text, bad) if '"' in text else _split_plain(text)
@@ -165,11 +177,11 @@ def _read(location: str | None) -> bytes:
 
 
 def _directory(head: str, written: str, site_packages: str, disk: DiskFileSystem, roots: tuple[str, ...]) -> str | None:
-    """Return the canonical directory of rows that begin with ``head``, None when it is absent or outside."""
+    """Return the canonical directory, with a slash, of rows that begin with ``head``; None when absent or outside."""
     if not head:
-        return None if written.startswith("/") else site_packages
+        return None if written.startswith("/") else _with_slash(site_packages)
     found = disk.real_directory(posixpath.join(site_packages, head))
-    return found if found is not None and _with_slash(found).startswith(roots) else None
+    return _with_slash(found) if found is not None and _with_slash(found).startswith(roots) else None
 
 
 def _unplaced(written: str, site_packages: str, disk: DiskFileSystem, roots: tuple[str, ...]) -> str | None:

@@ -54,8 +54,13 @@ def scan(
     files = DiskFileSystem(root)
     if progress is not None:
         progress("distributions", 0, None)
+    # The walk comes first: it tells which directories are canonical, and RECORDs name all of them.
+    visited: set[str] = set()
+    candidates = list(_walk(environment, files, visited))
     distributions, leftovers, problems = read_distributions(environment, files)
-    objects, unreadable = _read_objects(_candidates(environment, distributions, files), files, progress)
+    if environment.kind in (EnvironmentKind.SYSTEM, EnvironmentKind.CONDA):
+        candidates += _claimed_elsewhere(distributions, visited, files)
+    objects, unreadable = _read_objects(candidates, files, progress)
     forbidden = [f"cannot list {path}: {reason}" for path, reason in sorted(files.forbidden.items())]
     interpreter = None if environment.interpreter_path is None else files.object(environment.interpreter_path)
     return Snapshot(
@@ -74,13 +79,10 @@ def scan(
     )
 
 
-def _candidates(
-    environment: Environment, distributions: Iterable[Distribution], files: DiskFileSystem
-) -> Iterator[tuple[str, Entry]]:
-    """Yield every file and link that may be an ELF file, each once."""
+def _walk(environment: Environment, files: DiskFileSystem, visited: set[str]) -> Iterator[tuple[str, Entry]]:
+    """Yield every file and link that may be an ELF file, each once; the directories seen are added to ``visited``."""
     sites = frozenset((*environment.site_packages, *environment.visible_site_packages))
     own = f"{environment.prefix}/{TRANSACTION_DIRECTORY}"
-    visited: set[str] = set()
 
     def prune(directory: str, names: Mapping[str, Entry]) -> bool:
         if directory in visited or directory == own:
@@ -101,8 +103,6 @@ def _candidates(
                     continue
                 if not (in_site and name.startswith("~")):
                     yield f"{directory}/{name}", entry
-    if environment.kind in (EnvironmentKind.SYSTEM, EnvironmentKind.CONDA):
-        yield from _claimed_elsewhere(distributions, visited, files)
 
 
 def _roots(environment: Environment) -> tuple[str, ...]:

@@ -40,6 +40,15 @@ class Files:
         """Return an entry."""
         return self.entries.get(f"{directory.rstrip('/')}/{name}")
 
+    def names(self, directory: str) -> dict[str, Entry]:
+        """Return the names in a directory."""
+        head = directory.rstrip("/") + "/"
+        return {
+            path[len(head) :]: entry
+            for path, entry in self.entries.items()
+            if path.startswith(head) and "/" not in path[len(head) :]
+        }
+
     def object(self, path: str) -> ElfObject | None:
         """Return an object for every file called ``*.so``."""
         return elf(path) if self.entries.get(path) is FILE and path.endswith(".so") else None
