@@ -12,7 +12,7 @@ from safe_uninstall.execute.lock import EnvironmentLock
 from safe_uninstall.execute.record_trim import needs_trimming, trim_record
 from safe_uninstall.execute.rollback import roll_back
 from safe_uninstall.execute.stash import Stash
-from safe_uninstall.execute.verify import compare_outcome
+from safe_uninstall.execute.verify import compare_outcome, lost_for_good
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import EnvironmentNotFound, StalePlan, UnfinishedTransaction, UsageError
@@ -230,15 +230,16 @@ class _Run:
     def _undo(self, journal: Journal, stash: Stash, reason: str, mismatches: tuple[str, ...]) -> Outcome:
         self._progress("rolling back")
         problems = roll_back(journal, stash)
-        complete = not problems
-        if complete:
+        if not problems:
             forget(journal)
+        # An installer that went wild may have deleted what no plan foresaw.
+        lost = lost_for_good(self._snapshot) if not problems else ()
         return Outcome(
             plan=self._plan,
-            state=OutcomeState.ROLLED_BACK if complete else OutcomeState.ROLLBACK_INCOMPLETE,
+            state=OutcomeState.ROLLBACK_INCOMPLETE if problems or lost else OutcomeState.ROLLED_BACK,
             reason=reason,
-            mismatches=mismatches + problems,
-            stash=None if complete else journal.stash_directory,
+            mismatches=lost or mismatches + problems,
+            stash=journal.stash_directory if problems else None,
             installer_output="\n".join(self._output),
             transaction=journal.identifier,
         )
@@ -289,6 +290,9 @@ def _finish_deletion(plan: Plan) -> None:
             except OSError:
                 break
             directory = posixpath.dirname(directory)
+    # pip removes the directories that it empties, even site-packages; without it there is no environment any more.
+    for directory in (environment.scripts, *environment.site_packages):
+        os.makedirs(directory, exist_ok=True)
 
 
 def _check_writable(plan: Plan) -> None:

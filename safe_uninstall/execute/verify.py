@@ -1,5 +1,6 @@
 """Holds the real outcome of a run against the predicted one, path by path."""
 
+import os
 from collections.abc import Iterator
 
 from safe_uninstall.execute.stash import Stash
@@ -27,6 +28,20 @@ def compare_outcome(prediction: Prediction, before: Snapshot, after: Snapshot, s
             break
         found.append(mismatch)
     return tuple(found)
+
+
+def lost_for_good(before: Snapshot) -> tuple[str, ...]:
+    """Return what is gone after a roll back, a sentence each: nobody was to touch it, so that no stash has it.
+
+    Args:
+        before: the environment before the run.
+    """
+    return tuple(
+        f"{row.path} of {item.label} is gone, and there is no copy of it"
+        for item in before.distributions
+        for row in item.record.rows
+        if _exists(before, row.path) and not row.path.endswith(".pyc") and not os.path.lexists(row.path)
+    )[:_SHOWN]
 
 
 def _mismatches(prediction: Prediction, before: Snapshot, after: Snapshot, stash: Stash) -> Iterator[str]:

@@ -58,8 +58,13 @@ def render_outcome(outcome: Outcome, *, verbose: bool, color: bool) -> str:
     if outcome.state is OutcomeState.ROLLED_BACK:
         lines.append("Rolled back: the environment is as it was before.")
     else:
-        lines.append(f"{style.paint('help', 'help')}: what is missing is in {outcome.stash}")
-        lines.append("help: try again with more room or rights: safe-uninstall recover")
+        if outcome.stash is not None:
+            lines.append(f"{style.paint('help', 'help')}: what is missing is in {outcome.stash}")
+            lines.append("help: try again with more room or rights: safe-uninstall recover")
+        else:
+            lines.append(
+                f"{style.paint('help', 'help')}: install the distributions named above again over what is there"
+            )
         lines.append("Roll back incomplete: the environment is neither as before nor as planned.")
     return printable("\n".join(lines))
 

@@ -47,6 +47,9 @@ def read_record(metadata_path: str, site_packages: str, prefix: str, disk: DiskF
         reason = getattr(error, "strerror", None) or str(error)
         return Record(state=RecordState.MALFORMED, path=path, problems=(f"RECORD cannot be read: {reason}",))
     entries, problems = parse_record(data)
+    if not entries and not problems:
+        # Not even RECORD itself: an install that was cut off, and an installer would find nothing to uninstall.
+        problems = ("RECORD is empty",)
     return make_record(
         entries, problems, state=state, path=path, site_packages=site_packages, prefix=prefix, disk=disk, data=data
     )
