@@ -17,6 +17,12 @@ class Files:
         directory, _, name = path.rpartition("/")
         return self._files.entry(directory or "/", name) is not None
 
+    def kind(self, path: str) -> EntryKind | None:
+        """Return what there is at a canonical path, the last component not followed; None for nothing."""
+        directory, _, name = path.rpartition("/")
+        entry = self._files.entry(directory or "/", name)
+        return None if entry is None else entry.kind
+
     def names(self, directory: str) -> Iterable[str]:
         """Return the names in a canonical directory, empty when there is none."""
         return self._files.names(directory)

@@ -36,7 +36,7 @@ def lost_requirements(
 ) -> tuple[LostRequirement, ...]:
     """Return the requirements that only a leaving distribution satisfied, sorted by dependent and requirement.
 
-    A requirement under an extra counts only where another survivor asks for that extra: nobody misses an extra that
+    A requirement under an extra counts only where a survivor asks for that extra: nobody misses an extra that
     happened to be complete.
 
     Args:
@@ -48,55 +48,76 @@ def lost_requirements(
     for distribution in leaving:
         going.setdefault(distribution.name, []).append(distribution)
     staying = tuple(survivors)
-    lost = []
+    extras = _Extras(staying, markers)
+    lost: dict[tuple[str, str], LostRequirement] = {}
     for dependent in staying:
         for text in dependent.requires:
             # Names are compared before packaging is imported at all: most runs never need it.
             match = _LEADING_NAME.match(text)
             if match is None or (name := normalize_name(match[1])) not in going:
                 continue
-            requirement = _applies(text, dependent, staying, markers)
-            if requirement is None:
+            requirement = _parse(text)
+            if requirement is None or not extras.apply(requirement, dependent.name):
                 continue
             met_by = next((item for item in going[name] if _satisfies(item, requirement)), None)
             if met_by is None or any(item.name == name and _satisfies(item, requirement) for item in staying):
                 continue
             requirement.marker = None
-            lost.append(LostRequirement(dependent=dependent, requirement=str(requirement), by=met_by))
-    return tuple(sorted(lost, key=lambda item: (item.dependent.name, item.requirement)))
+            loss = LostRequirement(dependent=dependent, requirement=str(requirement), by=met_by)
+            lost[dependent.metadata_path, loss.requirement] = loss
+    return tuple(sorted(lost.values(), key=lambda item: (item.dependent.name, item.requirement)))
 
 
-def _applies(
-    text: str, dependent: Distribution, survivors: Iterable[Distribution], markers: Mapping[str, str]
-) -> Requirement | None:
-    """Return a requirement if it can be read and its marker holds, by itself or under an extra somebody asks for."""
-    requirement = _parse(text)
-    if requirement is None or requirement.marker is None:
-        return requirement
-    if requirement.marker.evaluate({**markers, "extra": ""}):
-        return requirement
-    if "extra" not in str(requirement.marker):
-        return None
-    for extra in _asked_extras(dependent, survivors, markers):
-        if requirement.marker.evaluate({**markers, "extra": extra}):
-            return requirement
-    return None
+class _Extras:
+    """Which extras somebody asks for; found out when a marker first depends on it."""
 
+    def __init__(self, distributions: tuple[Distribution, ...], markers: Mapping[str, str]) -> None:
+        self._distributions = distributions
+        self._markers = markers
+        self._asked: dict[str, set[str]] | None = None
 
-def _asked_extras(
-    dependent: Distribution, survivors: Iterable[Distribution], markers: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return the extras of ``dependent`` that survivors ask for without an extra of their own, sorted."""
-    extras: set[str] = set()
-    for other in survivors:
-        for text in other.requires:
-            match = _LEADING_NAME.match(text)
-            if "[" not in text or match is None or normalize_name(match[1]) != dependent.name:
-                continue
-            asking = _parse(text)
-            if asking is not None and (asking.marker is None or asking.marker.evaluate({**markers, "extra": ""})):
-                extras.update(asking.extras)
-    return tuple(sorted(extras))
+    def apply(self, requirement: Requirement, dependent: str) -> bool:
+        """Return whether the marker of a requirement holds, by itself or under an extra that somebody asks for."""
+        if self._holds(requirement, ""):
+            return True
+        if "extra" not in str(requirement.marker):
+            return False
+        if self._asked is None:
+            self._asked = self._find()
+        return any(self._holds(requirement, extra) for extra in sorted(self._asked.get(dependent, ())))
+
+    def _find(self) -> dict[str, set[str]]:
+        """Follow requirements with extras, ``lib[all]`` asking for ``lib[fast]`` included, until nothing is added."""
+        asking = []
+        for distribution in self._distributions:
+            for text in distribution.requires:
+                requirement = _parse(text) if "[" in text else None
+                if requirement is not None and requirement.extras:
+                    asking.append((distribution.name, normalize_name(requirement.name), requirement))
+        asked: dict[str, set[str]] = {}
+        grown = True
+        while grown:
+            grown = False
+            for by, name, requirement in asking:
+                extras = asked.setdefault(name, set())
+                if requirement.extras <= extras:
+                    continue
+                if any(self._holds(requirement, extra) for extra in ("", *asked.get(by, ()))):
+                    extras |= requirement.extras
+                    grown = True
+        return asked
+
+    def _holds(self, requirement: Requirement, extra: str) -> bool:
+        if requirement.marker is None:
+            return True
+        from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+        from packaging.version import InvalidVersion
+
+        try:
+            return requirement.marker.evaluate({**self._markers, "extra": extra})
+        except (UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
+            # What cannot be judged (a kernel release that is no version) is taken for a need, not for none.
+            return True
 
 
 def _parse(text: str) -> Requirement | None:
@@ -111,9 +132,9 @@ def _parse(text: str) -> Requirement | None:
 def _satisfies(distribution: Distribution, requirement: Requirement) -> bool:
     if requirement.url is not None:
         return True
-    from packaging.version import InvalidVersion
+    from packaging.version import InvalidVersion, Version
 
     try:
-        return requirement.specifier.contains(distribution.version, prereleases=True)
+        return requirement.specifier.contains(Version(distribution.version), prereleases=True)
     except InvalidVersion:
         return True

@@ -6,7 +6,7 @@ from enum import Enum
 
 from safe_uninstall.analysis.files import Files, companion_caches
 from safe_uninstall.model.distribution import Distribution, RecordRow
-from safe_uninstall.model.filesystem import Evidence
+from safe_uninstall.model.filesystem import EntryKind, Evidence
 from safe_uninstall.model.snapshot import Snapshot
 
 _ALGORITHMS = frozenset({"sha256", "sha384", "sha512", "sha224", "sha1", "md5", "blake2b", "blake2s"})
@@ -65,7 +65,7 @@ class Ownership:
     edited: tuple[str, ...] = ()
     """Released paths that hold nobody's bytes, sorted."""
     damaged: tuple[Overwritten, ...] = ()
-    """Survivors whose claims already hold another survivor's bytes: ``by`` is then the survivors they are of."""
+    """Survivors whose claims hold another's bytes and stay nevertheless: ``by`` is then who these bytes are of."""
     missing: Mapping[str, tuple[str, ...]]
     """Metadata path of a leaving distribution to its rows that do not exist, byte code left out, sorted."""
 
@@ -77,6 +77,8 @@ def judge_ownership(snapshot: Snapshot, leaving: tuple[Distribution, ...]) -> Ow
     Bytes that are a leaving distribution's mean that the survivor was overwritten: it loses the file. Bytes that are
     nobody's were edited: released, to be warned of. Sizes are compared first; only equal sizes are hashed.
 
+    A row that names a directory claims nothing: installers would delete all that is below, whosever it is.
+
     Args:
         snapshot: the baseline.
         leaving: the distributions that go.
@@ -87,10 +89,12 @@ def judge_ownership(snapshot: Snapshot, leaving: tuple[Distribution, ...]) -> Ow
     for distribution in leaving:
         absent = []
         for row in distribution.record.rows:
-            if files.exists(row.path):
+            kind = files.kind(row.path)
+            if kind is None:
+                if not row.path.endswith(".pyc"):
+                    absent.append(row.path)
+            elif kind is not EntryKind.DIRECTORY:
                 claims.setdefault(row.path, []).append((distribution, row))
-            elif not row.path.endswith(".pyc"):
-                absent.append(row.path)
         missing[distribution.metadata_path] = tuple(sorted(absent))
     extra = _beyond_records(leaving, claims, files)
     gone = {distribution.metadata_path for distribution in leaving}
@@ -115,6 +119,8 @@ def _beyond_records(leaving: tuple[Distribution, ...], claims: Mapping[str, obje
     for path in claims:
         if path.endswith(".py"):
             extra.update(companion_caches(path, files))
+            # pip removes byte code in the place of Python 2 too, also where a survivor ships it instead of a source.
+            extra.update(legacy for legacy in (f"{path}c", f"{path}o") if files.exists(legacy))
     for distribution in leaving:
         extra.update(script for script in distribution.scripts if files.exists(script))
     return frozenset(extra - claims.keys())
@@ -180,7 +186,8 @@ class _Judge:
         survivors = self._shared[path]
         matches = [(survivor, compare(self._evidence, row)) for survivor, row in survivors]
         different = [survivor for survivor, match in matches if match is Match.DIFFERENT]
-        if not different:
+        if not different or path.endswith((".pyc", ".pyo")):
+            # Byte code is made anew by any import: other bytes than recorded are no news.
             return True
         same = [survivor for survivor, match in matches if match is Match.SAME]
         if same:
@@ -188,6 +195,11 @@ class _Judge:
                 _note(self._damaged, survivor, path, same)
             return True
         writers = self._writers(path)
+        if len(different) < len(matches):
+            # A survivor without a hash may own these bytes: the file stays, though it is another's by now.
+            for survivor in different if writers else ():
+                _note(self._damaged, survivor, path, writers)
+            return True
         if not writers:
             self._edited.append(path)
             return True

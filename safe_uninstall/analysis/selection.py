@@ -2,14 +2,20 @@
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import NotInstalled, UsageError
 from safe_uninstall.model.names import normalize_name
 from safe_uninstall.model.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
 _NAME = re.compile(r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$")
-_REQUIREMENT = re.compile(r"^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[^\]]*\])?\s*([<>=!~@;(].*)?$")
+_REQUIREMENT = re.compile(
+    r"^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[A-Za-z0-9\s,._-]*\])?\s*([<>=!~@;(].*)?$"
+)
 _NEAR = 3
 
 
@@ -31,16 +37,15 @@ def select(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[Distribution, ..
     by_name: dict[str, list[Distribution]] = {}
     for distribution in snapshot.distributions:
         by_name.setdefault(distribution.name, []).append(distribution)
+    # What the environment itself holds hides what it merely sees.
+    by_name = {name: [item for item in group if item.owned_here] or group for name, group in by_name.items()}
     chosen: dict[str, list[Distribution]] = {}
     unknown: list[str] = []
     for written in names:
         matching = _matching(written, by_name)
         if not matching:
             unknown.append(written)
-        for name in matching:
-            # What the environment itself holds hides what it merely sees.
-            own = [item for item in by_name[name] if item.owned_here]
-            chosen[name] = own or by_name[name]
+        chosen.update((name, by_name[name]) for name in matching)
     if unknown:
         near = {written: _near(written, by_name) for written in unknown}
         known = sorted({name for names_ in near.values() for name in names_})
@@ -52,15 +57,15 @@ def select(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[Distribution, ..
 
 def _matching(written: str, by_name: dict[str, list[Distribution]]) -> list[str]:
     text = written.strip()
-    if any(sign in text for sign in "*?") or (text.count("[") and not _REQUIREMENT.match(text)):
+    match = _REQUIREMENT.match(text)
+    if match is None and any(sign in text for sign in "*?["):
         import fnmatch
 
         # Runs of separators are one in a pattern too, but its character classes are left alone.
         pattern = re.sub(r"[-_.]+(?![^\[]*\])", "-", text).lower()
-        return sorted(name for name in by_name if fnmatch.fnmatchcase(name, pattern))
-    if _NAME.match(text):
-        return [normalize_name(text)] if normalize_name(text) in by_name else []
-    match = _REQUIREMENT.match(text)
+        matching = sorted(name for name in by_name if fnmatch.fnmatchcase(name, pattern))
+        # A pattern means what is the environment's own; only a name means what is merely visible.
+        return [name for name in matching if by_name[name][0].owned_here] or matching
     if match is None:
         raise UsageError(
             f"`{written}` is not a distribution name", help=("give names as `pip list` shows them, or globs in quotes",)
@@ -68,7 +73,8 @@ def _matching(written: str, by_name: dict[str, list[Distribution]]) -> list[str]
     name = normalize_name(match[1])
     if name not in by_name:
         return []
-    _check_version(written, by_name[name])
+    if not _NAME.match(text):
+        _check_version(written, by_name[name])
     return [name]
 
 
@@ -80,17 +86,27 @@ def _check_version(written: str, installed: Iterable[Distribution]) -> None:
     except InvalidRequirement as error:
         raise UsageError(f"`{written}` is not a requirement: {str(error).splitlines()[0]}") from None
     versions = [item.version for item in installed]
-    if not any(requirement.specifier.contains(version, prereleases=True) for version in versions):
+    if not any(_satisfies(version, requirement) for version in versions):
         raise UsageError(
             f"`{written}` asks for another version than the one installed: {', '.join(versions)}",
             help=(f"remove the one installed: safe-uninstall {normalize_name(requirement.name)}",),
         )
 
 
+def _satisfies(version: str, requirement: "Requirement") -> bool:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return requirement.specifier.contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        # Older than PEP 440: only its name can be held against what was asked.
+        return True
+
+
 def _near(written: str, by_name: dict[str, list[Distribution]]) -> tuple[str, ...]:
     import difflib
 
-    name = normalize_name(re.sub(r"[*?\[\]].*", "", written.strip()))
+    name = normalize_name(re.sub(r"[*?\[\]<>=!~@;(\s].*", "", written.strip()))
     if not name:
         return ()
     close = difflib.get_close_matches(name, by_name, n=_NEAR, cutoff=0.75)

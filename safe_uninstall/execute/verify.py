@@ -75,7 +75,8 @@ def _lost_claims(item: Distribution, prediction: Prediction, before: Snapshot, a
         if not _exists(after, row.path) and _exists(before, row.path):
             yield f"{row.path} of {item.label} is gone"
         elif row.path in before.objects and (
-            row.path not in after.objects or after.objects[row.path].identity != before.objects[row.path].identity
+            # All facts: the number of a deleted file's inode is soon given to another.
+            row.path not in after.objects or after.objects[row.path] != before.objects[row.path]
         ):
             yield f"{row.path} of {item.label} is another file"
 

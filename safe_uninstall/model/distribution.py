@@ -44,7 +44,7 @@ class Record:
     problems: tuple[str, ...] = ()
     """What could not be read, in words with line numbers."""
     digest: str = ""
-    """Hexadecimal SHA-256 of the file as read; empty when there is none."""
+    """Hexadecimal SHA-256 of the file, hashes of scripts left out (they depend on the prefix); empty without a file."""
 
 
 class MetadataKind(Enum):

@@ -106,8 +106,26 @@ def make_record(
         rows=tuple(rows.values()),
         unsafe=tuple(unsafe),
         problems=problems,
-        digest=hashlib.sha256(data).hexdigest(),
+        digest=hashlib.sha256(_without_script_hashes(data)).hexdigest(),
     )
+
+
+def _without_script_hashes(data: bytes) -> bytes:
+    """Return a RECORD without the hashes and sizes of scripts.
+
+    Their first line names the interpreter, so that they differ between environments that are the same but for the
+    prefix; and a digest of RECORD must not.
+    """
+    data = b"\n" + data
+    kept = []
+    position = 0
+    while (start := data.find(b"\n../", position)) != -1:
+        end = data.find(b"\n", start + 1)
+        end = len(data) if end == -1 else end
+        path, _, _ = data[start:end].partition(b",")
+        kept += [data[position:start], path if b"/bin/" in path else data[start:end]]
+        position = end
+    return b"".join([*kept, data[position:]])
 
 
 def parse_record(data: bytes) -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:

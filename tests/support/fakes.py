@@ -75,6 +75,8 @@ class Disk:
         self.files = dict(files)
         self.objects = dict(objects or {})
         self.hashed: list[str] = []
+        self.tables: dict[str, SymbolTable] = {}
+        self.notes: dict[str, tuple[DlopenNote, ...]] = {}
         self._names: dict[str, dict[str, Entry]] = {"/": {}}
         for path, content in self.files.items():
             self._add(path, Entry(EntryKind.SYMLINK, content.target) if isinstance(content, Link) else FILE)
@@ -115,20 +117,23 @@ class Disk:
         return None if content is None else record_hash(content, algorithm).partition("=")[2]
 
     def sources_naming(self, names: frozenset[str], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return nothing: no source names a library."""
-        return {}
+        """Return which sources hold which names."""
+        texts = {path: self._content(path) or b"" for path in sorted(paths)}
+        found = {name: tuple(path for path, text in texts.items() if name.encode() in text) for name in names}
+        return {name: where for name, where in found.items() if where}
 
     def data_naming(self, names: frozenset[str], path: str) -> frozenset[str]:
-        """Return nothing."""
-        return frozenset()
+        """Return which names stand in a file, NUL-terminated."""
+        content = self._content(path) or b""
+        return frozenset(name for name in names if name.encode() + b"\0" in content)
 
     def symbols(self, path: str) -> SymbolTable | None:
-        """Return nothing."""
-        return None
+        """Return the symbols that a test gave the file."""
+        return self.tables.get(path)
 
     def dlopen_notes(self, path: str) -> tuple[DlopenNote, ...]:
-        """Return nothing."""
-        return ()
+        """Return the notes that a test gave the file."""
+        return self.notes.get(path, ())
 
 
 def environment(**changes: Any) -> Environment:
