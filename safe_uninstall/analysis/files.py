@@ -27,10 +27,6 @@ class Files:
         """Return the names in a canonical directory, empty when there is none."""
         return self._files.names(directory)
 
-    def file_names(self, directory: str) -> Iterable[str]:
-        """Return the names of the files and links in a canonical directory."""
-        return [name for name, entry in self._files.names(directory).items() if entry.kind is not EntryKind.DIRECTORY]
-
 
 def companion_caches(source: str, files: Files) -> list[str]:
     """Return the byte-code files in ``__pycache__`` that belong to a Python source (PEP 3147), of any interpreter."""

@@ -7,6 +7,7 @@ from safe_uninstall.analysis.guards import reference
 from safe_uninstall.analysis.linkage import LibraryLoss, LinkageJudgement, ProviderChange
 from safe_uninstall.analysis.metadata import LostRequirement
 from safe_uninstall.analysis.ownership import Overwritten, Owners, Ownership
+from safe_uninstall.analysis.unowned import Unowned
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.plan import Claimant, Code, Finding, Severity
@@ -193,8 +194,9 @@ def unreadable_finding(snapshot: Snapshot, deleted: frozenset[str]) -> Iterable[
     )
 
 
-def unowned_finding(distribution: Distribution, paths: tuple[str, ...]) -> Finding:
+def unowned_finding(unowned: Unowned) -> Finding:
     """Say which files that nobody owns will be left beside a distribution that goes."""
+    distribution, paths = unowned.distribution, unowned.paths
     return Finding(
         code=Code.UNOWNED_LEFT,
         severity=Severity.WARNING,
@@ -205,6 +207,7 @@ def unowned_finding(distribution: Distribution, paths: tuple[str, ...]) -> Findi
         distribution=reference(distribution),
         path=paths[0],
         paths=paths,
+        notes=tuple(f"{path} will lead nowhere" for path in unowned.dangling),
         help=("delete what you do not need yourself: nobody else will",),
     )
 

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 Parts = tuple[tuple[str, str], ...]
 
 
-def fingerprint_parts(snapshot: Snapshot, touched: Iterable[str]) -> Parts:
+def fingerprint_parts(snapshot: Snapshot, *, deleted: Iterable[str], released: Iterable[str]) -> Parts:
     """Return what the fingerprint is over: (what it is, hexadecimal SHA-256), sorted.
 
     Distributions enter with version and RECORD, ELF files with size and dynamic segment, and of the paths that the
-    plan touches whether they exist. Times, inodes and the prefix do not.
+    plan touches what becomes of them, which depends on their bytes. Times, inodes and the prefix do not.
 
     Args:
         snapshot: the environment.
-        touched: canonical paths that the plan deletes or releases.
+        deleted: canonical paths that the plan deletes.
+        released: canonical paths that it leaves in place.
     """
     prefix = snapshot.environment.prefix + "/"
     environment = snapshot.environment
@@ -44,7 +45,8 @@ def fingerprint_parts(snapshot: Snapshot, touched: Iterable[str]) -> Parts:
         by_directory.setdefault(directory, []).append(_describe(path, item, prefix))
     for directory, facts in by_directory.items():
         parts[f"the libraries in {directory or '.'}"] = _digest(sorted(facts))
-    parts["the files to remove"] = _digest(sorted(_relative(path, prefix) for path in touched))
+    parts["the files to remove"] = _digest(sorted(_relative(path, prefix) for path in deleted))
+    parts["the files to leave in place"] = _digest(sorted(_relative(path, prefix) for path in released))
     return tuple(sorted(parts.items()))
 
 
@@ -69,7 +71,8 @@ def describe_changes(before: Parts, after: Parts) -> tuple[str, ...]:
 
 def _describe(path: str, item: ElfObject, prefix: str) -> str:
     facts = (item.size, item.abi, item.elf_type, item.soname, item.needed, item.rpath, item.runpath, item.flags_1)
-    return f"{_relative(path, prefix)} {facts!r}"
+    # Search paths and needs may be absolute.
+    return f"{path} {facts!r}".replace(prefix, "")
 
 
 def _relative(path: str, prefix: str) -> str:

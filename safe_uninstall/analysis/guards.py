@@ -11,6 +11,7 @@ from safe_uninstall.model.plan import Code, DistributionRef, Finding, Request, S
 from safe_uninstall.model.snapshot import Snapshot
 
 _OWN_NAME = "safe-uninstall"
+_EXTRA = re.compile(r";.*\bextra\s*==")
 _LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _DEBIAN_SITE = "/usr/lib/python3/dist-packages"
 
@@ -36,7 +37,7 @@ def judge_guards(
         findings += _record(distribution, commands)
     findings += _duplicates(leaving)
     findings += _self_removal(snapshot, request, leaving)
-    findings += _last_pip(snapshot, leaving)
+    findings += _last_pip(snapshot, leaving, commands)
     return tuple(findings)
 
 
@@ -63,9 +64,11 @@ def _foreign(environment: Environment, distribution: Distribution, commands: Com
     if distribution.conda_package is not None:
         message, help = f"{name} was installed by conda", commands.conda_remove(distribution)
     elif not distribution.owned_here:
-        base = environment.base_prefix or distribution.site_packages
+        base = environment.base_prefix
+        if base is None or not distribution.site_packages.startswith(f"{base}/"):
+            base = distribution.site_packages
         message = f"{name} is outside this environment, in {distribution.site_packages}"
-        help = f"safe-uninstall -p {base} {distribution.name}"
+        help = commands.ours_elsewhere(base, distribution.name)
     elif distribution.site_packages == _DEBIAN_SITE:
         message, help = f"{name} was installed by the operating system", f"apt remove python3-{distribution.name}"
     else:
@@ -174,14 +177,14 @@ def _needed_by(snapshot: Snapshot, name: str) -> frozenset[str]:
     while waiting:
         for text in requires[waiting.pop()]:
             match = _LEADING_NAME.match(text)
-            needed = "" if match is None or "extra ==" in text else normalize_name(match[1])
+            needed = "" if match is None or _EXTRA.search(text) else normalize_name(match[1])
             if needed in requires and needed not in reached:
                 reached.add(needed)
                 waiting.append(needed)
     return frozenset(reached)
 
 
-def _last_pip(snapshot: Snapshot, leaving: tuple[Distribution, ...]) -> Iterator[Finding]:
+def _last_pip(snapshot: Snapshot, leaving: tuple[Distribution, ...], commands: Commands) -> Iterator[Finding]:
     gone = {distribution.metadata_path for distribution in leaving}
     pip = next((item for item in leaving if item.name == "pip"), None)
     if pip is None or snapshot.environment.created_by_uv:
@@ -193,7 +196,7 @@ def _last_pip(snapshot: Snapshot, leaving: tuple[Distribution, ...]) -> Iterator
         severity=Severity.WARNING,
         message=f"`pip` {pip.version} is the last pip of this environment",
         distribution=reference(pip),
-        help=("bring it back later: python -m ensurepip",),
+        help=(f"bring it back later: {commands.ensure_pip()}",),
     )
 
 

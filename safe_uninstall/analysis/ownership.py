@@ -220,10 +220,12 @@ class _Judge:
 
 
 def source_of_cache(path: str) -> str:
-    """Return the source of a byte-code file in ``__pycache__`` (PEP 3147), or "" when the path is none."""
+    """Return the source of a byte-code file, in ``__pycache__`` (PEP 3147) or beside it; "" when the path is none."""
     directory, _, name = path.rpartition("/")
     parent, _, last = directory.rpartition("/")
-    return f"{parent}/{name.partition('.')[0]}.py" if last == "__pycache__" else ""
+    if last == "__pycache__":
+        return f"{parent}/{name.partition('.')[0]}.py"
+    return path[:-1] if name.endswith((".pyc", ".pyo")) else ""
 
 
 def _note(

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from safe_uninstall.analysis.commands import Commands
-from safe_uninstall.analysis.files import Files
 from safe_uninstall.analysis.findings import (
     library_findings,
     ownership_findings,
@@ -18,6 +17,7 @@ from safe_uninstall.analysis.linkage import judge_linkage
 from safe_uninstall.analysis.metadata import lost_requirements
 from safe_uninstall.analysis.ownership import Owners, Ownership, judge_ownership, source_of_cache
 from safe_uninstall.analysis.selection import select
+from safe_uninstall.analysis.unowned import find_unowned
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import Environment, InstallerKind
 from safe_uninstall.model.errors import UsageError
@@ -56,7 +56,7 @@ def make_plan(snapshot: Snapshot, request: Request) -> Plan:
     """
     leaving = select(snapshot, request.names)
     installer = request.installer or preferred_installer(snapshot.environment)
-    commands = Commands(snapshot, installer)
+    commands = Commands(snapshot, installer, python=request.python)
     owners = Owners(snapshot.distributions)
     guards = judge_guards(snapshot, request, leaving, commands)
     ownership = judge_ownership(snapshot, leaving)
@@ -76,10 +76,10 @@ def make_plan(snapshot: Snapshot, request: Request) -> Plan:
         *ownership_findings(ownership, leaving, commands),
         *requirement_findings(requirements, commands),
         *unreadable_finding(snapshot, ownership.deleted),
-        *_unowned(snapshot, owners, ownership, leaving),
+        *(unowned_finding(item) for item in find_unowned(snapshot, owners, ownership, leaving)),
     ]
     findings = _accept(findings, request.accepted_losses)
-    parts = fingerprint_parts(snapshot, [*ownership.deleted, *ownership.released])
+    parts = fingerprint_parts(snapshot, deleted=ownership.deleted, released=ownership.released)
     return Plan(
         environment=snapshot.environment,
         fingerprint=fingerprint(parts),
@@ -105,11 +105,12 @@ def preferred_installer(environment: Environment) -> InstallerKind:
 def _actions(snapshot: Snapshot, leaving: tuple[Distribution, ...], ownership: Ownership) -> tuple[Action, ...]:
     actions = []
     claimed: set[str] = set()
+    caches = {path: source_of_cache(path) for path in ownership.deleted if path.endswith((".pyc", ".pyo"))}
     for distribution in leaving:
         own = {row.path for row in distribution.record.rows}
         scripts = set(distribution.scripts)
-        caches = {path for path in ownership.deleted if path not in own and source_of_cache(path) in own}
-        deleted = sorted(((own | scripts | caches) & ownership.deleted) - claimed)
+        beside = {path for path, source in caches.items() if source in own}
+        deleted = sorted(((own | scripts | beside) & ownership.deleted) - claimed)
         claimed.update(deleted)
         actions.append(
             Action(
@@ -143,56 +144,21 @@ def _size(snapshot: Snapshot, paths: Iterable[str]) -> int:
     return sum(snapshot.evidence.size(path) or 0 for path in paths)
 
 
-def _unowned(
-    snapshot: Snapshot, owners: Owners, ownership: Ownership, leaving: tuple[Distribution, ...]
-) -> Iterable[Finding]:
-    """Find files that nobody claims in the directories that a distribution has for itself.
-
-    Byte code is no news. Directories that are everybody's (site-packages itself, ``bin``, ``lib``) are not looked at.
-    """
-    environment = snapshot.environment
-    common = {
-        environment.prefix,
-        environment.scripts,
-        f"{environment.prefix}/lib",
-        f"{environment.prefix}/include",
-        f"{environment.prefix}/share",
-        f"{environment.prefix}/etc",
-        *environment.site_packages,
-        *environment.visible_site_packages,
-    }
-    files = Files(snapshot.files)
-    for distribution in leaving:
-        directories = {
-            row.path.rpartition("/")[0] for row in distribution.record.rows if row.path in ownership.deleted
-        } - common
-        left = []
-        for directory in directories:
-            if directory.endswith("/__pycache__"):
-                continue
-            for name in files.file_names(directory):
-                path = f"{directory}/{name}"
-                if name.endswith(".pyc") or path in ownership.deleted or path in ownership.released:
-                    continue
-                if not owners.of(path):
-                    left.append(path)
-        if left:
-            yield unowned_finding(distribution, tuple(sorted(left)))
-
-
 def _accept(findings: Iterable[Finding], names: tuple[str, ...]) -> list[Finding]:
     """Turn the losses that the user accepts into warnings."""
-    remaining = dict.fromkeys(names)
+    mentioned: set[str] = set()
     accepted = []
     for finding in findings:
-        matching = [name for name in names if finding.code in _ACCEPTABLE and _is_about(finding, name)]
-        for name in matching:
-            remaining.pop(name, None)
-        if matching and finding.severity is Severity.ERROR:
-            finding = replace(finding, severity=Severity.WARNING, accepted=True)
+        if finding.code in _ACCEPTABLE:
+            whole, parts = _subjects(finding)
+            matching = {name for name in names if any(_is(name, subject) for subject in (*whole, *parts))}
+            mentioned |= matching
+            if finding.severity is Severity.ERROR and _covers(matching, whole, parts):
+                finding = replace(finding, severity=Severity.WARNING, accepted=True)
         accepted.append(finding)
-    if remaining:
-        listed = ", ".join(f"`{name}`" for name in remaining)
+    unknown = [name for name in dict.fromkeys(names) if name not in mentioned]
+    if unknown:
+        listed = ", ".join(f"`{name}`" for name in unknown)
         raise UsageError(
             f"--accept-loss {listed}: this plan loses no such thing",
             help=("leave the option out, or give a soname, path or distribution that an error names",),
@@ -200,13 +166,33 @@ def _accept(findings: Iterable[Finding], names: tuple[str, ...]) -> list[Finding
     return accepted
 
 
-def _is_about(finding: Finding, name: str) -> bool:
-    if name in (finding.soname, finding.path):
+def _subjects(finding: Finding) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names by which a loss is accepted: those that each stand for all of it, and those for parts of it."""
+    references = [finding.distribution, *(claimant.distribution for claimant in finding.claimants)]
+    whole = [item.name for item in references if item is not None]
+    if finding.soname is not None:
+        whole.append(finding.soname)
+    if finding.code is Code.FILE_LOST:
+        return tuple(whole), finding.paths
+    if finding.path is not None:
+        whole.append(finding.path)
+    consumers = {item.path if item.distribution is None else item.distribution.name for item in finding.consumers}
+    return tuple(whole), tuple(sorted(consumers))
+
+
+def _covers(names: Iterable[str], whole: Iterable[str], parts: tuple[str, ...]) -> bool:
+    """Return whether ``names`` hold one that stands for all of a loss, or one for each of its parts."""
+    names = tuple(names)
+    if any(_is(name, subject) for name in names for subject in whole):
         return True
-    if finding.path is not None and finding.path.endswith("/" + name):
-        return True
-    subjects = [finding.distribution, *(claimant.distribution for claimant in finding.claimants)]
-    return any(item is not None and item.name == normalize_name(name) for item in subjects)
+    return bool(parts) and all(any(_is(name, part) for name in names) for part in parts)
+
+
+def _is(name: str, subject: str) -> bool:
+    """Return whether what the user wrote means ``subject``: a path, maybe shortened, a soname or a distribution."""
+    if subject.startswith("/"):
+        return subject == name or subject.endswith(f"/{name}")
+    return name == subject or normalize_name(name) == subject
 
 
 def _order(finding: Finding) -> tuple[int, int, str, str, str]:

@@ -113,6 +113,7 @@ class _Uninstall:
             use_library_path=options["use_ld_library_path"],
             break_system_packages=options["break_system_packages"],
             installer=None if installer == "auto" else InstallerKind(installer),
+            python=self._common.python,
             tool_prefix=os.path.realpath(sys.prefix),
         )
         self._line = ProgressLine(enabled=not common.quiet and not as_json)

@@ -82,6 +82,8 @@ class Request:
     break_system_packages: bool = False
     installer: InstallerKind | None = None
     """None: the one that fits the environment."""
+    python: str | None = None
+    """What ``-p`` was given as, for the commands in the help; None where the environment was found without it."""
     tool_prefix: str | None = None
     """Real prefix of the environment that runs the tool, which must not remove itself; None when it does not matter."""
 
