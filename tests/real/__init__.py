@@ -1,0 +1,1 @@
+"""Small wheels of the package index, each a case that was seen in the field."""

@@ -1,0 +1,248 @@
+"""What the product does to real wheels, judged by the environment itself: RECORD hashes, loads, imports, pip check."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.real.conftest import in_case
+from tests.support.installed import PIP, UV, WITHOUT_PIP, Installed, base_python, blocked, command_lines, removed
+from tests.support.installed import uv as uv_program
+from tests.support.program import call, safe_uninstall
+
+CLEAN = "No broken requirements found."
+NVTX = "nvidia/nvtx/lib/libnvToolsExt.so.1"
+
+
+def clean(environment: Installed) -> bool:
+    """Return whether ``pip check`` or ``uv pip check`` finds nothing."""
+    said = environment.pip_check()
+    return said == CLEAN or "compatible" in said
+
+
+@in_case("twins", PIP, UV)
+def test_the_clients_themselves_break_twins(case: Installed) -> None:
+    """What this is all about: pip and uv delete what the other twin owns, and find nothing wrong with it."""
+    assert case.damaged("nvidia-nvtx-cu12") == []
+    case.pip_uninstall("nvidia-nvtx-cu11")
+    assert NVTX in case.damaged("nvidia-nvtx-cu12")
+    assert clean(case)
+
+
+@in_case("twins")
+def test_twins(case: Installed) -> None:
+    """One twin goes, every file of the other stays with its hash, and its library loads."""
+    removed(case.safe_uninstall("-y", "nvidia-nvtx-cu11"))
+    assert set(case.installed()) - {"pip", "setuptools"} == {"nvidia-nvtx-cu12"}
+    assert case.damaged("nvidia-nvtx-cu12") == []
+    case.load(NVTX)
+    assert clean(case)
+    # And then nothing is shared any more.
+    removed(case.safe_uninstall("-y", "nvidia-nvtx-cu12"))
+    assert not (case.site_packages / "nvidia").exists()
+    assert clean(case)
+
+
+@in_case("twins")
+def test_both_twins_at_once(case: Installed) -> None:
+    """Together they take everything with them, in whatever order they are named."""
+    removed(case.safe_uninstall("-y", "nvidia-nvtx-cu12", "nvidia-nvtx-cu11"))
+    assert set(case.installed()) <= {"pip", "setuptools"}
+    assert not (case.site_packages / "nvidia").exists()
+
+
+@in_case("last-writer")
+def test_last_writer(case: Installed) -> None:
+    """The one whose bytes are on disk stays, since the other's are nowhere; the overwritten one can go."""
+    before = case.state()
+    assert case.damaged("librmm-cu12") == ["librmm/lib64/librmm.so"]
+    said = blocked(case.safe_uninstall("-y", "librmm-cu13"), "file-lost")
+    assert "`librmm-cu12` 26.10.0 would lose 1 file that librmm-cu13 26.10.0 overwrote" in said
+    assert "librmm/lib64/librmm.so" in said
+    assert case.state() == before
+
+    done = removed(case.safe_uninstall("-y", "librmm-cu12"))
+    assert "owned by librmm-cu13" in done
+    assert "librmm-cu12" not in case.installed()
+    assert case.damaged("librmm-cu13") == []
+
+
+@in_case("last-writer")
+def test_last_writer_by_the_command_of_the_help(case: Installed) -> None:
+    """The help of a blocked plan is a command that works, and after it the request is safe."""
+    said = case.safe_uninstall("-y", "librmm-cu13").out
+    (command,) = command_lines(said, "--force-reinstall") if case.kind != UV else command_lines(said, "--reinstall")
+    call(tool(command))
+    removed(case.safe_uninstall("-y", "librmm-cu13"))
+    assert "librmm-cu13" not in case.installed()
+    assert case.damaged("librmm-cu12") == []
+
+
+def tool(command: list[str]) -> list[str]:
+    """Return a printed command with the tests' own pip or uv, which need not be on PATH."""
+    if command[0] == "pip":
+        return [sys.executable, "-m", *command]
+    return [uv_program(), *command[1:]] if command[0] == "uv" else command
+
+
+@in_case("sole-provider")
+def test_sole_provider(case: Installed) -> None:
+    """A library that only one distribution brings stays while another needs it, by loader and by metadata."""
+    before = case.state()
+    said = blocked(case.safe_uninstall("-y", "PyMuPDFb"), "library-lost", "requirement-lost")
+    assert "leaves libmupdf.so.24.8 without a provider" in said
+    assert "pymupdf 1.24.9" in said
+    assert "safe-uninstall pymupdfb pymupdf" in said
+    assert case.state() == before
+    case.run("import fitz")
+
+    removed(case.safe_uninstall("-y", "pymupdfb", "pymupdf"))
+    assert set(case.installed()) <= {"pip", "setuptools"}
+    assert not (case.site_packages / "pymupdf").exists()
+    assert clean(case)
+
+
+@in_case("sole-provider", PIP)
+def test_what_nothing_needs_goes_without_noise(case: Installed) -> None:
+    """A consumer may always go."""
+    said = removed(case.safe_uninstall("-y", "pymupdf"))
+    assert "note" not in said
+    assert case.damaged("pymupdfb") == []
+
+
+@in_case("private-twins")
+def test_private_twins(case: Installed) -> None:
+    """Two builds of one package: the one on disk stays; the two vendored libgomp of one soname are two libraries."""
+    before = case.state()
+    gomp = "libgomp-a34b3233.so.1.0.0"
+    assert (case.site_packages / "xgboost.libs" / gomp).exists()
+    assert (case.site_packages / "xgboost_cpu.libs" / gomp).exists()
+    said = blocked(case.safe_uninstall("-y", "xgboost-cpu"), "file-lost")
+    assert "xgboost/lib/libxgboost.so" in said
+    assert case.state() == before
+    case.run("import xgboost")
+
+    graph = {item["path"]: item for item in case.graph()}
+    (library,) = (item for path, item in graph.items() if path.endswith("xgboost/lib/libxgboost.so"))
+    (need,) = (need for need in library["needed"] if need["name"] == gomp)
+    assert need["provider"].endswith(f"xgboost_cpu.libs/{gomp}")
+
+    # The overwritten build has nothing left but its own libgomp, which the library on disk does not load.
+    removed(case.safe_uninstall("-y", "xgboost"))
+    assert not (case.site_packages / "xgboost.libs").exists()
+    assert case.damaged("xgboost-cpu") == []
+    case.run("import xgboost; assert xgboost.__version__ == '2.1.4'")
+    case.load("xgboost/lib/libxgboost.so")
+
+
+@in_case("preloaded")
+def test_preloaded(case: Installed) -> None:
+    """A library that Python code loads first is needed although the loader alone never finds it."""
+    before = case.state()
+    works = "import librmm; librmm.load_library()"
+    case.run(works)
+    case.load("librmm/lib64/librmm.so", works=False)
+    done = case.safe_uninstall("-n", "--format", "json", "rapids-logger")
+    (lost,) = (item for item in done.document["findings"] if item["code"] == "library-lost")
+    assert lost["soname"] == "librapids_logger.so"
+    assert {item["strength"] for item in lost["consumers"]} == {"preloaded"}
+    blocked(case.safe_uninstall("-y", "rapids-logger"), "library-lost", "requirement-lost")
+    assert case.state() == before
+    case.run(works)
+
+
+@in_case("plugin")
+def test_plugin(case: Installed) -> None:
+    """Plugins in ``lib`` of the environment lose what they have, and are not blamed for what they never had."""
+    before = case.state()
+    done = case.safe_uninstall("-n", "--format", "json", "umf")
+    lost = [item for item in done.document["findings"] if item["code"] == "library-lost"]
+    assert [item["soname"] for item in lost] == ["libumf.so.0"]
+    assert lost[0]["path"] == "lib/libumf.so.0"
+    said = blocked(case.safe_uninstall("-y", "umf"), "library-lost", "requirement-lost")
+    assert "libze_loader" not in said
+    assert case.state() == before
+
+    removed(case.safe_uninstall("-y", "intel-cmplr-lib-ur", "umf"))
+    left = sorted(path.name for path in (case.prefix / "lib").iterdir() if path.name.startswith(("libur_", "libumf")))
+    assert left == []
+    assert case.damaged("tcmlib") == []
+
+
+@in_case("nvtx")
+def test_no_record(case: Installed) -> None:
+    """Refused, with the command that brings RECORD back; after it the distribution can go."""
+    (case.site_packages / "nvidia_nvtx_cu12-12.1.105.dist-info/RECORD").unlink()
+    before = case.state()
+    said = blocked(case.safe_uninstall("-y", "nvidia-nvtx-cu12"), "record-missing")
+    assert case.state() == before
+    case.load(NVTX)
+
+    (command,) = command_lines(said, "nvidia-nvtx-cu12==12.1.105")
+    call(tool(command))
+    assert case.damaged("nvidia-nvtx-cu12") == []
+    removed(case.safe_uninstall("-y", "nvidia-nvtx-cu12"))
+    assert "nvidia-nvtx-cu12" not in case.installed()
+
+
+@in_case("nvtx")
+def test_a_link_made_by_hand_is_listed_first(case: Installed) -> None:
+    """What no RECORD names and would dangle is said beforehand."""
+    link = case.site_packages / "nvidia/nvtx/lib/libnvToolsExt.so"
+    link.symlink_to("libnvToolsExt.so.1")
+    done = case.safe_uninstall("-y", "nvidia-nvtx-cu12")
+    assert done.status == 0, done.out + done.err
+    assert "warning[unowned-left]" in done.out
+    assert "nvidia/nvtx/lib/libnvToolsExt.so" in done.out
+    assert done.out.index("unowned-left") < done.out.index("remove ")
+    assert "nvidia-nvtx-cu12" not in case.installed()
+    assert link.is_symlink()
+
+
+@in_case("nvtx", WITHOUT_PIP)
+def test_an_interrupted_install_provides_nothing(case: Installed) -> None:
+    """Installed by metadata and absent on disk: it goes, and what is left of it too."""
+    shutil.rmtree(case.site_packages / "nvidia")
+    done = case.safe_uninstall("-y", "nvidia-nvtx-cu12")
+    assert done.status == 0, done.out + done.err
+    assert case.installed() == {}
+
+
+@pytest.mark.parametrize("link_mode", ["hardlink", "symlink", "copy"])
+def test_every_link_mode_of_uv(tmp_path: Path, link_mode: str) -> None:
+    """Links into the cache of uv are taken apart in the environment, and the cache stays whole."""
+    prefix, cache = tmp_path / "env", tmp_path / "cache"
+    call([uv_program(), "venv", "--python", base_python(), prefix])
+    for requirement in ("nvidia-nvtx-cu11==11.8.86", "nvidia-nvtx-cu12==12.1.105"):
+        call(
+            [uv_program(), "pip", "install", "--python", prefix / "bin/python", requirement],
+            UV_CACHE_DIR=str(cache),
+            UV_LINK_MODE=link_mode,
+        )
+    environment, cached = Installed(prefix, UV), Installed(cache, UV).state()
+    removed(environment.safe_uninstall("-y", "nvidia-nvtx-cu11"))
+    assert environment.damaged("nvidia-nvtx-cu12") == []
+    environment.load(NVTX)
+    assert Installed(cache, UV).state() == cached
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.9"])
+@pytest.mark.parametrize("own_pip", [True, False], ids=["own-pip", "without-pip"])
+def test_pythons_that_the_tools_pip_left_behind(tmp_path: Path, version: str, own_pip: bool) -> None:
+    """They are served by their own pip, or by uv; the outcome is the same."""
+    find = [uv_program(), "python", "find", "--system", "--no-python-downloads", version]
+    found = subprocess.run(find, capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        pytest.skip(f"there is no Python {version} on this machine")
+    prefix = tmp_path / "env"
+    call([found.stdout.strip(), "-m", "venv", *([] if own_pip else ["--without-pip"]), prefix])
+    environment = Installed(prefix, PIP if own_pip else UV)
+    environment.install("nvidia-nvtx-cu11==11.8.86")
+    environment.install("nvidia-nvtx-cu12==12.1.105")
+    done = safe_uninstall("-y", "-p", prefix, "nvidia-nvtx-cu11", variables={"UV": uv_program(), "PATH": os.defpath})
+    removed(done)
+    assert environment.damaged("nvidia-nvtx-cu12") == []
+    environment.load(NVTX)
