@@ -103,7 +103,10 @@ class Loader:
         self._paths = SearchPaths(view, system, working_directory)
         self._library_path = library_path
         self._searches: dict[tuple[int, ...], dict[str, _Found | None]] = {}
-        self._main = self._trace_main(main) if main is not None else None
+        # Its own search asks for the main program: while that is being loaded, there is none above it.
+        self._main: Trace | None = None
+        if main is not None:
+            self._main = self._trace_main(main)
 
     def trace(self, root: ElfObject, *, depth: int | None = None) -> Trace:
         """Load ``root`` and, breadth first, all it needs.
