@@ -3,13 +3,22 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.real.conftest import in_case
-from tests.support.installed import PIP, UV, WITHOUT_PIP, Installed, base_python, blocked, command_lines, removed
+from tests.support.installed import (
+    PIP,
+    UV,
+    WITHOUT_PIP,
+    Installed,
+    base_python,
+    blocked,
+    command_lines,
+    follow,
+    removed,
+)
 from tests.support.installed import uv as uv_program
 from tests.support.program import call, safe_uninstall
 
@@ -75,17 +84,10 @@ def test_last_writer_by_the_command_of_the_help(case: Installed) -> None:
     """The help of a blocked plan is a command that works, and after it the request is safe."""
     said = case.safe_uninstall("-y", "librmm-cu13").out
     (command,) = command_lines(said, "--force-reinstall") if case.kind != UV else command_lines(said, "--reinstall")
-    call(tool(command))
+    follow(command)
     removed(case.safe_uninstall("-y", "librmm-cu13"))
     assert "librmm-cu13" not in case.installed()
     assert case.damaged("librmm-cu12") == []
-
-
-def tool(command: list[str]) -> list[str]:
-    """Return a printed command with the tests' own pip or uv, which need not be on PATH."""
-    if command[0] == "pip":
-        return [sys.executable, "-m", *command]
-    return [uv_program(), *command[1:]] if command[0] == "uv" else command
 
 
 @in_case("sole-provider")
@@ -182,7 +184,7 @@ def test_no_record(case: Installed) -> None:
     case.load(NVTX)
 
     (command,) = command_lines(said, "nvidia-nvtx-cu12==12.1.105")
-    call(tool(command))
+    follow(command)
     assert case.damaged("nvidia-nvtx-cu12") == []
     removed(case.safe_uninstall("-y", "nvidia-nvtx-cu12"))
     assert "nvidia-nvtx-cu12" not in case.installed()
@@ -219,8 +221,7 @@ def test_every_link_mode_of_uv(tmp_path: Path, link_mode: str) -> None:
     for requirement in ("nvidia-nvtx-cu11==11.8.86", "nvidia-nvtx-cu12==12.1.105"):
         call(
             [uv_program(), "pip", "install", "--python", prefix / "bin/python", requirement],
-            UV_CACHE_DIR=str(cache),
-            UV_LINK_MODE=link_mode,
+            variables={"UV_CACHE_DIR": str(cache), "UV_LINK_MODE": link_mode},
         )
     environment, cached = Installed(prefix, UV), Installed(cache, UV).state()
     removed(environment.safe_uninstall("-y", "nvidia-nvtx-cu11"))

@@ -5,6 +5,7 @@ import csv
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -67,9 +68,9 @@ class Installed:
         """Return what ``pip check`` says."""
         return call(self._client("check"), check=False).stdout.strip()
 
-    def safe_uninstall(self, *words: str) -> Finished:
+    def safe_uninstall(self, *words: str, **variables: str) -> Finished:
         """Run the product on it."""
-        return safe_uninstall("-p", self.prefix, *words)
+        return safe_uninstall("-p", self.prefix, *words, variables=variables)
 
     def graph(self) -> list[dict[str, Any]]:
         """Return the objects of the product's graph."""
@@ -216,10 +217,17 @@ def removed(done: Finished) -> str:
     return done.out
 
 
+def follow(command: list[str], **variables: str) -> None:
+    """Run a command that a message offers; pip and uv are the tests' own, which need not be on PATH."""
+    if command[0] == "pip":
+        command = [sys.executable, "-m", *command]
+    elif command[0] == "uv":
+        command = [uv(), *command[1:]]
+    retry(lambda: call(command, variables=variables))
+
+
 def command_lines(output: str, word: str) -> Iterable[list[str]]:
     """Yield the whole commands that a message offers and that hold ``word``."""
-    import shlex
-
     for line in output.splitlines():
         if line.startswith("        ") and word in line:
             yield shlex.split(line)

@@ -81,7 +81,9 @@ def give_up_override() -> None:
                 raise OSError(ctypes.get_errno(), "permissions cannot be made to bind root here")
 
 
-def call(command: Iterable[str | Path], *, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
+def call(
+    command: Iterable[str | Path], *, check: bool = True, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run any other program; a failure shows what it printed."""
     words = [str(word) for word in command]
     done = subprocess.run(
@@ -91,7 +93,7 @@ def call(command: Iterable[str | Path], *, check: bool = True, **variables: str)
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        env=clean_variables(variables),
+        env=clean_variables(variables or {}),
     )
     assert done.returncode == 0 or not check, f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}"
     return done

@@ -1,0 +1,126 @@
+"""What the product is for: the truth instead of the loss of torch."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.incident.conftest import both_clients
+from tests.support.installed import PIP, UV, Installed, blocked, command_lines, follow, removed
+
+CUDA = "torch/lib/libtorch_cuda.so"
+LEFTOVER = "nvidia-cudnn-cu13"
+Copy = Callable[[str], Installed]
+
+
+def test_the_truth_is_told_and_nothing_changes(incident: Installed) -> None:
+    """Blocked: which library, who needs it, who claims it and was overwritten; torch works as before."""
+    said = blocked(incident.safe_uninstall("-y", LEFTOVER), "library-lost", "file-lost")
+    assert "removing `nvidia-cudnn-cu13` 9.24.0.43 leaves libcudnn.so.9 without a provider" in said
+    assert re.search(rf"torch 2\.9\.1 +{re.escape(CUDA)} ", said)
+    assert "nvidia-cudnn-cu12 9.10.2.21, whose own bytes were overwritten: 22 files" in said
+    incident.run("import torch; torch.ones(2) + 1")
+    incident.load(CUDA)
+
+
+def test_the_pattern_is_judged_as_one_request(incident: Installed) -> None:
+    """All four leftovers at once: every library that torch would lose is named, each with its overwritten owner."""
+    done = incident.safe_uninstall("-n", "--format", "json", "nvidia-*-cu13")
+    assert (done.status, done.err) == (3, "")
+    lost = {item["soname"] for item in done.document["findings"] if item["code"] == "library-lost"}
+    assert lost >= {"libcudnn.so.9", "libnccl.so.2", "libcusparseLt.so.0", "libnvshmem_host.so.3"}
+    overwritten = {item["distribution"] for item in done.document["findings"] if item["code"] == "file-lost"}
+    assert overwritten == {f"nvidia-{name}-cu12" for name in ("cudnn", "nccl", "cusparselt", "nvshmem")}
+    assert done.document["verdict"] == "block"
+
+
+@both_clients
+def test_the_clients_themselves_break_torch(make_copy: Copy, kind: str) -> None:
+    """The incident: the import fails, the metadata looks right, and the check finds nothing."""
+    environment = make_copy(kind)
+    environment.run("import torch")
+    environment.pip_uninstall(LEFTOVER)
+    said = environment.run("import torch", works=False)
+    assert "libcudnn.so.9: cannot open shared object file" in said
+    assert environment.installed()["nvidia-cudnn-cu12"] == "9.10.2.21"
+    check = environment.pip_check()
+    assert "No broken requirements found" in check or "compatible" in check
+
+
+@both_clients
+def test_the_command_of_the_help_makes_it_safe(make_copy: Copy, workshop: Path, kind: str) -> None:
+    """After the printed command the same request is done, cu12 has all of its own bytes, and torch works."""
+    environment = make_copy(kind)
+    said = environment.safe_uninstall("-y", LEFTOVER).out
+    command = next(iter(command_lines(said, "nvidia-cudnn-cu12==9.10.2.21")))
+    follow(command, UV_CACHE_DIR=str(workshop / "uv-cache"), PIP_NO_CACHE_DIR="1")
+    done = removed(environment.safe_uninstall("-y", LEFTOVER))
+    assert "owned by nvidia-cudnn-cu12" in done
+    assert LEFTOVER not in environment.installed()
+    assert environment.damaged("nvidia-cudnn-cu12") == []
+    environment.run("import torch; torch.ones(2) + 1")
+    environment.load(CUDA)
+    environment.load("nvidia/cudnn/lib/libcudnn.so.9")
+
+
+@both_clients
+def test_the_whole_stack_goes_at_once(make_copy: Copy, kind: str) -> None:
+    """Torch together with all that it needs: done, without a word too much, and what nobody named is whole."""
+    environment = make_copy(kind)
+    removed(environment.safe_uninstall("-y", "torch", "triton", "nvidia-*"))
+    left = set(environment.installed())
+    assert left >= {"filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "sympy", "typing-extensions"}
+    assert not [name for name in left if name.startswith(("nvidia", "torch", "triton"))]
+    assert not (environment.site_packages / "nvidia").exists()
+    assert not (environment.site_packages / "torch").exists()
+    for name in left - {"pip", "setuptools"}:
+        assert environment.damaged(name) == []
+    environment.run("import sympy, jinja2, networkx")
+    assert "torch" not in environment.pip_check()
+
+
+@both_clients
+def test_what_nothing_needs_goes_without_noise(make_copy: Copy, kind: str) -> None:
+    """Torch itself has no consumer here."""
+    environment = make_copy(kind)
+    said = removed(environment.safe_uninstall("-y", "torch"))
+    assert "note" not in said
+    assert not (environment.site_packages / "torch").exists()
+    assert environment.damaged("triton") == []
+    # The overwritten wheels are as overwritten as before.
+    environment.load("nvidia/cudnn/lib/libcudnn.so.9")
+
+
+def test_a_consumer_that_declares_nothing(make_copy: Copy) -> None:
+    """Torchcodec names no requirement: only its ELF files tell that it needs torch; FFmpeg was missing before."""
+    environment = make_copy(PIP)
+    environment.install("--no-deps", "torchcodec==0.7.0")
+    before = environment.state()
+    said = blocked(environment.safe_uninstall("-y", "-v", "torch"), "library-lost")
+    assert environment.state() == before
+    builds = set(re.findall(r"torchcodec/libtorchcodec_core(\d)\.so", said))
+    assert builds == {"4", "5", "6", "7"}
+    assert "leaves libtorch.so without a provider" in said
+    assert "libavcodec" not in said
+    removed(environment.safe_uninstall("-y", "torch", "torchcodec"))
+
+
+def test_uv_and_pip_are_told_the_same(originals: Copy) -> None:
+    """The verdict does not depend on who made the environment."""
+    told = []
+    for kind in (PIP, UV):
+        document = originals(kind).safe_uninstall("-n", "--format", "json", LEFTOVER).document
+        findings = [{key: value for key, value in item.items() if key != "help"} for item in document["findings"]]
+        told.append((document["verdict"], findings))
+    assert told[0] == told[1]
+
+
+def test_ld_library_path_binds_only_when_asked_to(originals: Copy, tmp_path: Path) -> None:
+    """A directory that happens to be set in this shell is no reason to call a removal safe."""
+    environment = originals(PIP)
+    shutil.copy(environment.site_packages / "nvidia/cudnn/lib/libcudnn.so.9", tmp_path)
+    for more, lost in (((), True), (("--use-ld-library-path",), False)):
+        done = environment.safe_uninstall("-n", "--format", "json", *more, LEFTOVER, LD_LIBRARY_PATH=str(tmp_path))
+        codes = {item["code"] for item in done.document["findings"]}
+        assert ("library-lost" in codes) is lost
+        assert "file-lost" in codes
