@@ -77,5 +77,7 @@ def _pin(distribution: Distribution) -> tuple[str, ...]:
     if origin is None:
         return (f"{distribution.name}=={distribution.version}",)
     if origin.editable:
-        return ("--editable", origin.url.removeprefix("file://"))
+        from urllib.parse import unquote
+
+        return ("--editable", unquote(origin.url.removeprefix("file://")))
     return (f"{distribution.name} @ {'' if origin.vcs is None else origin.vcs + '+'}{origin.url}",)

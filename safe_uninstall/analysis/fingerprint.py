@@ -60,10 +60,11 @@ def describe_changes(before: Parts, after: Parts) -> tuple[str, ...]:
     old, new = dict(before), dict(after)
     changes = []
     for key in sorted(old.keys() | new.keys()):
+        verb = "are" if key.startswith(("the libraries", "the files")) else "is"
         if key not in new:
-            changes.append(f"{key} is gone")
+            changes.append(f"{key} {verb} gone")
         elif key not in old:
-            changes.append(f"{key} is new")
+            changes.append(f"{key} {verb} new")
         elif old[key] != new[key]:
             changes.append(f"{key} changed")
     return tuple(changes)

@@ -58,6 +58,9 @@ def select(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[Distribution, ..
 def _matching(written: str, by_name: dict[str, list[Distribution]]) -> list[str]:
     text = written.strip()
     match = _REQUIREMENT.match(text)
+    if match is not None and match[2] and not match[3] and normalize_name(match[1]) not in by_name:
+        # Without a distribution that could have extras, brackets are those of a pattern.
+        match = None
     if match is None and any(sign in text for sign in "*?["):
         import fnmatch
 

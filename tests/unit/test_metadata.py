@@ -9,9 +9,9 @@ from safe_uninstall.model.distribution import Distribution
 from tests.support.fakes import MARKERS, distribution
 
 
-def needs(name: str, *requires: str, version: str = "1.0", **changes: object) -> Distribution:
+def needs(name: str, *requires: str, version: str = "1.0", owned_here: bool = True) -> Distribution:
     """Return a distribution with requirements."""
-    return distribution(name, version, requires=requires, **changes).distribution
+    return distribution(name, version, requires=requires, owned_here=owned_here).distribution
 
 
 def lost(leaving: Iterable[Distribution], *survivors: Distribution) -> list[tuple[str, str, str]]:

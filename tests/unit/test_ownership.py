@@ -1,7 +1,5 @@
 """Ownership: what is deleted, released, overwritten, edited and missing, by the bytes on disk."""
 
-import hashlib
-
 import pytest
 
 from safe_uninstall.analysis.ownership import Owners, Ownership, judge_ownership, source_of_cache
@@ -30,7 +28,7 @@ def test_a_path_of_one_owner_is_deleted() -> None:
     info = f"{SITE}/one-1.0.dist-info"
     assert found.deleted == {at("one/a.py"), f"{info}/METADATA", f"{info}/RECORD"}
     assert found.released == {}
-    assert found.overwritten == found.damaged == found.edited == ()
+    assert (found.overwritten, found.damaged, found.edited) == ((), (), ())
 
 
 def test_identical_bytes_are_released() -> None:
@@ -98,7 +96,7 @@ def test_a_row_without_a_usable_hash_is_released(hash_: str) -> None:
     one = distribution("one", claims={"x": Row(hash=hash_, size=3, content=b"one")})
     found = judge(snapshot(one, distribution("two", claims={"x": b"two"})), "two")
     assert at("x") in found.released
-    assert found.overwritten == found.edited == ()
+    assert (found.overwritten, found.edited) == ((), ())
 
 
 @pytest.mark.parametrize("algorithm", ["sha384", "sha512", "md5"])
@@ -205,7 +203,7 @@ def test_identical_empty_files_are_no_news() -> None:
     """``nvidia/__init__.py`` has eleven owners: it stays without a word."""
     found = judge(snapshot(*(distribution(name, claims={"nvidia/__init__.py": b""}) for name in "abc")), "b")
     assert at("nvidia/__init__.py") in found.released
-    assert found.overwritten == found.damaged == found.edited == ()
+    assert (found.overwritten, found.damaged, found.edited) == ((), (), ())
 
 
 def test_missing_claims_are_told_and_not_deleted() -> None:
@@ -270,7 +268,7 @@ def test_byte_code_of_a_released_source_stays_with_it() -> None:
 
 @pytest.mark.parametrize("suffix", ["c", "o"])
 def test_byte_code_beside_a_source_is_a_survivors_where_it_claims_it(suffix: str) -> None:
-    """Installers remove ``a.pyc`` with ``a.py``; a distribution that ships byte code instead of sources must keep it."""
+    """Installers remove ``a.pyc`` with ``a.py``; who ships byte code instead of sources must keep it."""
     legacy = f"p/a.py{suffix}"
     snap = snapshot(distribution("goes", claims={"p/a.py": b"1"}), distribution("keeps", claims={legacy: b"code"}))
     assert at(legacy) in judge(snap, "goes").released
@@ -288,7 +286,7 @@ def test_byte_code_that_was_made_anew_is_no_news() -> None:
     )
     found = judge(snap, "two")
     assert at(cache) in found.released
-    assert found.edited == found.overwritten == ()
+    assert (found.overwritten, found.edited) == ((), ())
 
 
 def script(name: str, claims: bool = True) -> Installed:
@@ -361,6 +359,5 @@ def test_source_of_byte_code(path: str, source: str) -> None:
 def test_a_path_named_twice_by_a_survivor_is_one_claim() -> None:
     """A row and an entry point for one path do not make the survivor two owners."""
     row = RecordRow("/env/bin/tool", record_hash(b"#!python"), len(b"#!python"))
-    assert hashlib.sha256(b"#!python").digest_size == 32
     found = judge(snapshot(script("one"), script("two")), "two")
     assert found.released[row.path] == tuple(item.distribution for item in (script("one"),))
