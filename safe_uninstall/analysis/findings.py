@@ -127,7 +127,11 @@ def ownership_findings(
         yield Finding(
             code=Code.FILE_OVERWRITTEN,
             severity=Severity.WARNING,
-            message=f"{_files(len(ownership.edited))} that stay hold nobody's bytes: somebody edited them",
+            message=(
+                "1 file that stays holds nobody's bytes: somebody edited it"
+                if len(ownership.edited) == 1
+                else f"{len(ownership.edited)} files that stay hold nobody's bytes: somebody edited them"
+            ),
             path=ownership.edited[0],
             paths=ownership.edited,
         )
@@ -138,7 +142,7 @@ def ownership_findings(
             severity=Severity.NOTE,
             message=(
                 f"{_files(len(item.paths))} of `{item.survivor.name}` {item.survivor.version}"
-                f" already hold the bytes of {writers}"
+                f" already hold{'s' if len(item.paths) == 1 else ''} the bytes of {writers}"
             ),
             distribution=reference(item.survivor),
             path=item.paths[0],
