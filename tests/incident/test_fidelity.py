@@ -25,7 +25,7 @@ def test_the_graph_agrees_with_the_loader(make_copy: Callable[[str], Installed])
     environment.install(*_OPTIONS, "--upgrade-strategy", "only-if-needed", *WHEELS)
     host = {"x86_64": 62, "aarch64": 183}[os.uname().machine]
     objects = [item for item in environment.graph() if (item["machine"], item["bits"]) == (host, 64)]
-    assert len(objects) > 1000
+    assert len(objects) > 600
     needs = 0
     differing = []
     for item in objects:
@@ -39,7 +39,7 @@ def test_the_graph_agrees_with_the_loader(make_copy: Callable[[str], Installed])
             ours = None if need["provider"] is None else os.path.realpath(environment.prefix / need["provider"])
             if real.get(need["name"], "(unknown to the loader)") != ours:
                 differing.append((item["path"], need, real.get(need["name"], "(unknown to the loader)")))
-    assert needs > 5000
+    assert needs > 3000
     assert not differing, "\n".join(map(str, differing[:50]))
 
 

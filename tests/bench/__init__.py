@@ -1,0 +1,1 @@
+"""Timings against pip, in the environment of the incident."""
