@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from typing import Any
 
@@ -9,15 +10,28 @@ import click
 
 from safe_uninstall.cli.options import common_options, take_common
 from safe_uninstall.cli.output import print_data
+from safe_uninstall.model.errors import UsageError
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--into",
+    metavar="DIRECTORY",
+    help="Only make the environment, in DIRECTORY/env, and keep it, with its wheels in DIRECTORY/wheels.",
+)
 @common_options
 def command(**options: Any) -> int:
     """Show what pip does in the incident this tool is for, and what this tool does. Needs no network."""
     from safe_uninstall.demo.story import Story
 
     common = take_common(options)
+    kept = options["into"]
+    if kept is not None:
+        if os.path.lexists(kept):
+            raise UsageError(f"`{kept}` is there already", help=("name a directory that does not exist",))
+        Story(os.path.abspath(kept), print_data, color="never").build()
+        print_data(f"Made {kept}/env. See what would happen there: safe-uninstall -p {kept}/env -n demo-cudnn-cu13")
+        return 0
     with tempfile.TemporaryDirectory(prefix="safe-uninstall-demo-") as directory:
         Story(directory, print_data, color="always" if common.paint else "never").tell()
     return 0

@@ -35,12 +35,20 @@ class Story:
         self._the_way_of_pip()
         self._our_way()
 
-    def _prepare(self) -> None:
-        self._say("1. An environment: demo-torch with its library, and a leftover that overwrote the library")
+    def build(self) -> None:
+        """Make the environment only, for somebody who wants to try things in it.
+
+        Raises:
+            SafeUninstallError: it could not be made.
+        """
         write_wheels(self._wheels)
         self._run([sys.executable, "-m", "venv", "--without-pip", self._prefix])
         self._install(PROGRAM, OWN)
         self._install(LEFTOVER)
+
+    def _prepare(self) -> None:
+        self._say("1. An environment: demo-torch with its library, and a leftover that overwrote the library")
+        self.build()
         self._show(self._import(), "python -c 'import demo_torch'")
         self._say("   Both demo-cudnn-cu12 and demo-cudnn-cu13 list demo_nvidia/cudnn/lib/libdemocudnn.so.9;")
         self._say("   the bytes on disk are those of the one that was installed last.\n")
@@ -93,10 +101,12 @@ class Story:
             raise SafeUninstallError(
                 f"the demo went wrong: `{' '.join(command)}` ended with {done.returncode}: {done.stdout.strip()}"
             )
-        return done.stdout.strip()
+        return done.stdout.rstrip()
 
     def _show(self, output: str, command: str, *, last: int | None = None) -> None:
         self._say(f"   $ {command}")
         lines = output.replace(f"{self._prefix}/", "").splitlines()
-        for line in lines if last is None else lines[-last:]:
+        if last is not None:
+            lines = [line.strip() for line in lines[-last:]]
+        for line in lines:
             self._say(f"   {line}")
