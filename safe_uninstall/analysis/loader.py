@@ -235,16 +235,12 @@ class Loader:
         """Return the search paths for the needs of ``consumer``, in order; None stands for ld.so.cache."""
         order: list[SearchPath | None] = []
         if consumer.object.runpath is None:
-            seen_main = False
-            main = None if self._main is None else self._main.root
+            # The chain ends at the main program, whose DT_RPATH is thereby the last.
             ancestor: Loaded | None = consumer
             while ancestor is not None:
                 if ancestor.own_rpath is not None:
                     order.append(ancestor.own_rpath)
-                seen_main = seen_main or ancestor is main
                 ancestor = ancestor.loader
-            if main is not None and not seen_main and main.own_rpath is not None:
-                order.append(main.own_rpath)
         abi = consumer.object.abi
         if self._library_path:
             main_program = self._main.root if self._main is not None else _outermost(consumer)
