@@ -181,8 +181,6 @@ class _Judge:
     def _note_loss(self, key: tuple[str, str], earlier: Bound, after: Bound, trace: Trace) -> None:
         if is_host_library(after.name) or (earlier.provider is not None and is_stub(earlier.provider.path)):
             return
-        if self._leaves(after.consumer.path):
-            return
         # The consumer as its own root shows the loader's own reason; a longer chain shows somebody else's.
         direct = trace.root is earlier.consumer and earlier.how is not How.LOADED
         known = self._lost.get(key)
@@ -347,13 +345,11 @@ def _in_words(need: Bound) -> str:
 
 def _chain(consumer: Loaded, trace: Trace) -> tuple[str, ...]:
     """Return the paths from the root of a trace to one of its objects."""
-    path: list[str] = []
-    item: Loaded | None = consumer
-    while item is not None:
-        path.append(item.path)
-        if item is trace.root:
-            break
+    path = [consumer.path]
+    item = consumer
+    while item is not trace.root and item.loader is not None:
         item = item.loader
+        path.append(item.path)
     return tuple(reversed(path))
 
 
