@@ -92,7 +92,7 @@ def _check_version(written: str, installed: Iterable[Distribution]) -> None:
     if not any(_satisfies(version, requirement) for version in versions):
         raise UsageError(
             f"`{written}` asks for another version than the one installed: {', '.join(versions)}",
-            help=(f"remove the one installed: safe-uninstall {normalize_name(requirement.name)}",),
+            help=("leave the version out to remove the one that is installed",),
         )
 
 

@@ -115,7 +115,7 @@ def test_another_version_is_an_error_that_names_the_installed_one() -> None:
     with pytest.raises(UsageError) as caught:
         selected("torch==2.8")
     assert caught.value.message == "`torch==2.8` asks for another version than the one installed: 2.9.1+cu128"
-    assert caught.value.help == ("remove the one installed: safe-uninstall torch",)
+    assert caught.value.help == ("leave the version out to remove the one that is installed",)
 
 
 @pytest.mark.parametrize("written", ["torch==", "torch[a]>", "torch;;", "torch @"])
