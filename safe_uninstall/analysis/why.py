@@ -1,5 +1,6 @@
 """Answers ``why NAME``: a soname, a file or a distribution, who provides it, who claims it and who needs it."""
 
+import posixpath
 import re
 
 from safe_uninstall.analysis.guards import reference
@@ -13,6 +14,7 @@ from safe_uninstall.model.plan import DistributionRef
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.model.why import Claim, Provider, Unmet, User, Why
 
+_NEAR = 3
 _LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -37,8 +39,10 @@ def explain_name(snapshot: Snapshot, graph: Graph, owners: Owners, name: str) ->
         paths = asker.paths_called(name)
         unmet = asker.unmet(name)
     if not distributions and not paths and not unmet:
+        near = _near(snapshot, name)
+        help = tuple(f"did you mean `{other}`?" for other in near)
         raise NotInstalled(
-            (name,), {name: ()}, help=("give a distribution, a soname (libcudnn.so.9) or the end of a path",)
+            (name,), {name: near}, help=help or ("give a distribution, a soname (libcudnn.so.9) or the end of a path",)
         )
     return Why(
         name=name,
@@ -115,6 +119,17 @@ class _Asker:
     def _owner(self, path: str) -> DistributionRef | None:
         claimed = self._owners.of(path)
         return reference(claimed[0]) if claimed else None
+
+
+def _near(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    """Return distributions and libraries of nearly that name, those that begin with it first."""
+    import difflib
+
+    known = {item.name for item in snapshot.distributions}
+    known |= {item.soname or posixpath.basename(path) for path, item in snapshot.objects.items()}
+    beginning = sorted(other for other in known if name and other.lower().startswith(name.lower()))
+    close = difflib.get_close_matches(name, sorted(known), n=_NEAR, cutoff=0.75)
+    return tuple(dict.fromkeys([*beginning, *close]))[:_NEAR]
 
 
 def _requires(text: str, name: str) -> bool:

@@ -12,7 +12,7 @@ from safe_uninstall.cli.output import print_data
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--format", "output_format", type=click.Choice(["json"]), default="json", help="How to print.")
+@click.option("--format", type=click.Choice(["json"]), default="json", help="How to print.", allow_from_autoenv=False)
 @common_options
 def command(**options: Any) -> int:
     """Print every ELF file of the environment with its needs, each file judged as the root of its own load."""

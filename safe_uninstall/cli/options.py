@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -25,9 +25,13 @@ class Common:
     @property
     def paint(self) -> bool:
         """Whether standard output gets colour."""
+        return self.paint_on(sys.stdout)
+
+    def paint_on(self, stream: TextIO) -> bool:
+        """Return whether a stream gets colour."""
         from safe_uninstall.render.style import wants_color
 
-        return wants_color(self.color, is_terminal=sys.stdout.isatty(), variables=os.environ)
+        return wants_color(self.color, is_terminal=stream.isatty(), variables=os.environ)
 
 
 def common_options(function: Function) -> Function:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from safe_uninstall.model.outcome import ExitStatus
-from safe_uninstall.render.style import Style, printable, wants_color
+from safe_uninstall.render.style import Style, printable, wants_color, wrap
 
 if TYPE_CHECKING:
     from safe_uninstall.model.errors import SafeUninstallError
@@ -29,36 +29,67 @@ def print_talk(text: str) -> None:
     _write(sys.stderr, text)
 
 
-def report_error(error: SafeUninstallError, *, as_json: bool, usage: str | None = None) -> int:
-    """Print an error and return its exit status."""
-    if as_json:
-        from safe_uninstall import __version__
-        from safe_uninstall.render.document import error_document, to_json
+def terminal_width(stream: TextIO) -> int | None:
+    """Return how many columns fit on a line; None where the output goes to no terminal and lines may be long."""
+    if not stream.isatty():
+        return None
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal():
+        return int(said) or None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except OSError:
+        return None
 
-        print_data(to_json(error_document(error, __version__)))
+
+class Report:
+    """Says what went wrong: in words on standard error, or as a document on standard output."""
+
+    def __init__(self, *, as_json: bool, color: str = "auto") -> None:
+        """Keep what ``--format`` and ``--color`` say."""
+        self._as_json = as_json
+        self._color = color
+
+    def error(self, error: SafeUninstallError, *, usage: str | None = None, verdict: str = "Nothing changed.") -> int:
+        """Print an error and return its exit status."""
+        if self._as_json:
+            from safe_uninstall import __version__
+            from safe_uninstall.render.document import error_document, to_json
+
+            print_data(to_json(error_document(error, __version__)))
+            return error.exit_status
+        style = Style(color=wants_color(self._color, is_terminal=sys.stderr.isatty(), variables=os.environ))
+        width = terminal_width(sys.stderr)
+        lines = [] if usage is None else usage.splitlines()
+        lines += wrap(f"{style.paint('error', f'error[{error.slug}]')}: {printable(error.message)}", width)
+        for text in map(printable, error.help):
+            lines += wrap(f"{style.paint('help', 'help')}: {text}", width, sealed=text.partition(": ")[2])
+        print_talk("\n".join([*lines, verdict]))
         return error.exit_status
-    style = Style(color=wants_color("auto", is_terminal=sys.stderr.isatty(), variables=os.environ))
-    lines = [] if usage is None else [usage]
-    lines.append(f"{style.paint('error', f'error[{error.slug}]')}: {error.message}")
-    lines += [f"{style.paint('help', 'help')}: {text}" for text in error.help]
-    lines.append("Nothing changed.")
-    print_talk(printable("\n".join(lines)))
-    return error.exit_status
 
+    def interrupted(self) -> int:
+        """Say that the user interrupted the run before it changed anything, and return the exit status."""
+        if self._as_json:
+            from safe_uninstall.model.errors import SafeUninstallError
 
-def report_unexpected(error: Exception, *, as_json: bool) -> int:
-    """Print an error that nobody foresaw, without a traceback unless SAFE_UNINSTALL_DEBUG is set."""
-    from safe_uninstall.model.errors import SafeUninstallError
+            return self.error(SafeUninstallError("interrupted"))
+        print_talk("Interrupted. Nothing changed.")
+        return ExitStatus.FAILURE
 
-    if os.environ.get("SAFE_UNINSTALL_DEBUG"):
-        import traceback
+    def unexpected(self, error: Exception) -> int:
+        """Print an error that nobody foresaw, without a traceback unless SAFE_UNINSTALL_DEBUG is set."""
+        from safe_uninstall.model.errors import SafeUninstallError
 
-        traceback.print_exc()
-    problem = SafeUninstallError(
-        f"{type(error).__name__}: {error}" if str(error) else type(error).__name__,
-        help=("see where it came from: set SAFE_UNINSTALL_DEBUG=1 and run this again",),
-    )
-    return report_error(problem, as_json=as_json) or ExitStatus.FAILURE
+        if os.environ.get("SAFE_UNINSTALL_DEBUG"):
+            import traceback
+
+            print_talk("\n".join(map(printable, traceback.format_exc().splitlines())))
+        problem = SafeUninstallError(
+            f"{type(error).__name__}: {error}" if str(error) else type(error).__name__,
+            help=("see where it came from: set SAFE_UNINSTALL_DEBUG=1 and run this again",),
+        )
+        # Whatever began to change the environment has rolled it back or ended; this one says no more than it knows.
+        return self.error(problem, verdict="Stopped by a failure that nobody foresaw.")
 
 
 class ProgressLine:
@@ -87,12 +118,17 @@ class ProgressLine:
             self._shown = False
 
 
-def _write(stream: object, text: str) -> None:
-    assert hasattr(stream, "encoding")
+def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
         plain = text.replace("…", "...").replace("→", "->")
         text = plain.encode(encoding, "backslashreplace").decode(encoding)
-    click.echo(text, file=stream, color=True)  # type: ignore[arg-type]
+    try:
+        click.echo(text, file=stream, color=True)
+    except BrokenPipeError:
+        # Whoever read the output has had enough; the work goes on, and the exit status is still true.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from safe_uninstall.model.errors import UsageError
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
-_DIRECT = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?\s*@\s")
-_NAME = re.compile(r"^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
+_NAME = r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)"
+_REQUIREMENT = re.compile(rf"^{_NAME}\s*(?:\[[^\]]*\])?\s*(?:$|[<>=!~;@(]|\s--)")
+"""A name, and behind it something that may stand there: extras, versions, a marker, an URL, options of pip."""
+_WHEEL = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._]*)-[^/]+\.whl$")
+_ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tar.xz", ".tar")
 
 
-def read_requirement_names(path: str, *, seen: frozenset[str] = frozenset()) -> tuple[str, ...]:
+def read_requirement_names(
+    path: str, *, variables: Mapping[str, str], seen: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
     """Return the names that a requirements file holds, in order.
 
     Versions, extras and markers do not matter for a removal; options are passed over, nested ``-r`` files are read,
@@ -22,11 +28,14 @@ def read_requirement_names(path: str, *, seen: frozenset[str] = frozenset()) -> 
 
     Args:
         path: the file; nested ones are relative to it.
+        variables: environment variables, which lines may name as ``${NAME}``.
         seen: files being read already, so that a circle ends.
 
     Raises:
         UsageError: a file that cannot be read, or a line that gives no name.
     """
+    if "://" in path:
+        raise UsageError(f"`{path}` is no file here", help=("download it, and give the file",))
     real = os.path.realpath(path)
     if real in seen:
         return ()
@@ -37,15 +46,16 @@ def read_requirement_names(path: str, *, seen: frozenset[str] = frozenset()) -> 
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     names: list[str] = []
     for number, line in _logical_lines(text):
-        nested = re.match(r"^(?:-r|--requirement)(?:\s*=?\s*)(\S.*)$", line)
-        if nested:
-            other = os.path.join(os.path.dirname(path), nested[1].strip())
-            names += read_requirement_names(other, seen=seen | {real})
+        line = _VARIABLE.sub(lambda match: variables.get(match[1]) or match[0], line)
+        nested = _value(("-r", "--requirement"), line)
+        if nested is not None:
+            other = nested if "://" in nested else os.path.join(os.path.dirname(path), nested)
+            names += read_requirement_names(other, variables=variables, seen=seen | {real})
             continue
-        editable = re.match(r"^(?:-e|--editable)(?:\s*=?\s*)(\S.*)$", line)
-        if line.startswith("-") and not editable:
+        editable = _value(("-e", "--editable"), line)
+        if line.startswith("-") and editable is None:
             continue
-        name = _name(editable[1] if editable else line)
+        name = _name(line if editable is None else editable)
         if name is None:
             raise UsageError(f"`{path}` line {number} gives no distribution name: {line}")
         names.append(name)
@@ -56,14 +66,15 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines with continuations joined and comments taken away, with the number of their first line."""
     parts: list[str] = []
     first = 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw
+    for number, line in enumerate(text.splitlines(), 1):
         if not parts:
             first = number
-        if line.endswith("\\") and not line.lstrip().startswith("#"):
+        is_comment = line.lstrip().startswith("#")
+        if line.endswith("\\") and not is_comment:
             parts.append(line[:-1])
             continue
-        joined = _COMMENT.sub("", "".join([*parts, line])).strip()
+        # A comment ends what goes on, and is one even where nothing stands between.
+        joined = _COMMENT.sub("", "".join([*parts, " " if is_comment else "", line])).strip()
         parts = []
         if joined:
             yield first, joined
@@ -72,15 +83,30 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         yield first, rest
 
 
+def _value(options: tuple[str, str], line: str) -> str | None:
+    """Return the value of an option that takes the rest of its line, quotes taken away; None for another line."""
+    short, long = options
+    match = re.match(rf"^(?:{short}\s*|{long}(?:\s*=\s*|\s+))(\S.*)$", line)
+    if match is None:
+        return None
+    value = match[1].strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
 def _name(requirement: str) -> str | None:
     egg = _EGG.search(requirement)
     if egg:
         return egg[1]
-    direct = _DIRECT.match(requirement)
-    if direct:
-        return direct[1]
-    if "://" in requirement or requirement.startswith((".", "/")):
-        wheel = re.search(r"([A-Za-z0-9][A-Za-z0-9._]*)-[^/]+\.whl$", requirement)
-        return wheel[1] if wheel else None
-    match = _NAME.match(requirement)
-    return match[1] if match else None
+    place = re.split(r"\s+;|\s+--", requirement)[0].strip()
+    named = _REQUIREMENT.match(requirement)
+    if named and not _is_place(place):
+        return named[1]
+    wheel = _WHEEL.match(re.split(r"[?#]", place)[0].rpartition("/")[2])
+    return wheel[1] if wheel else None
+
+
+def _is_place(requirement: str) -> bool:
+    """Return whether a requirement is a path or an URL without a name in front of it."""
+    return re.match(rf"^{_NAME}\s*(?:\[[^\]]*\])?\s*@", requirement) is None and (
+        "/" in re.split(r"[;<>=!~\s]", requirement)[0] or requirement.lower().endswith(_ARCHIVES)
+    )

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from safe_uninstall import __version__
 from safe_uninstall.cli.options import Common, common_options, take_common
-from safe_uninstall.cli.output import ProgressLine, print_data, print_talk
+from safe_uninstall.cli.output import ProgressLine, print_data, print_talk, terminal_width
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import EnvironmentNotFound, UsageError
 from safe_uninstall.model.outcome import ExitStatus, OutcomeState
-from safe_uninstall.model.plan import Request, Severity, Verdict
+from safe_uninstall.model.plan import Request, Verdict
 
 if TYPE_CHECKING:
     from safe_uninstall.model.environment import Environment
@@ -47,17 +48,16 @@ _STATUS = {
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG, options_metavar="[OPTIONS]")
 @click.argument("packages", nargs=-1, metavar="PACKAGE...")
-@click.option("-r", "--requirement", "requirements", multiple=True, metavar="FILE", help="Remove what FILE lists.")
+@click.option("-r", "--requirement", multiple=True, metavar="FILE", help="Remove what FILE lists.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask; a blocked plan stays blocked.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would happen; change nothing.")
 @click.option(
     "--accept-loss",
-    "accepted",
     multiple=True,
     metavar="NAME",
     help="Go on although NAME (a soname, path or distribution that an error names) is lost.",
 )
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+@click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
 @click.option("-o", "--output", metavar="FILE", help="Save the plan as JSON.")
 @click.option(
     "--installer",
@@ -73,17 +73,17 @@ _STATUS = {
 )
 @click.option("--break-system-packages", is_flag=True, help="Change a Python that its distributor manages (PEP 668).")
 @common_options
-@click.version_option(package_name="safe-uninstall", prog_name="safe-uninstall")
+@click.version_option(__version__, prog_name="safe-uninstall", allow_from_autoenv=False)
 def command(**options: Any) -> int:  # fmt: skip
     """Uninstall distributions without losing files or libraries that the rest of the environment needs.
 
     PACKAGE is a name, or a glob such as 'nvidia-*-cu13'. Several are judged together, by their final state.
     """
     common = take_common(options)
-    names = (*options["packages"], *_from_files(options["requirements"]))
+    names = (*options["packages"], *_from_files(options["requirement"]))
     if not names:
         raise UsageError("name at least one distribution to remove", help=("see all options: safe-uninstall --help",))
-    as_json = options["output_format"] == "json"
+    as_json = options["format"] == "json"
     dry_run = options["dry_run"]
     if as_json and not dry_run and not options["yes"]:
         raise UsageError("--format json cannot ask: add --dry-run or --yes")
@@ -95,7 +95,7 @@ def _from_files(files: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     from safe_uninstall.cli.requirements_file import read_requirement_names
 
-    return tuple(name for file in files for name in read_requirement_names(file))
+    return tuple(name for file in files for name in read_requirement_names(file, variables=os.environ))
 
 
 class _Uninstall:
@@ -109,7 +109,7 @@ class _Uninstall:
         installer = options["installer"]
         self._request = Request(
             names=names,
-            accepted_losses=options["accepted"],
+            accepted_losses=options["accept_loss"],
             use_library_path=options["use_ld_library_path"],
             break_system_packages=options["break_system_packages"],
             installer=None if installer == "auto" else InstallerKind(installer),
@@ -155,18 +155,12 @@ class _Uninstall:
 
     def _show(self, plan: Plan) -> None:
         if self._as_json:
-            from safe_uninstall import __version__
             from safe_uninstall.render.document import plan_document, to_json
 
             print_data(to_json(plan_document(plan, __version__)))
             return
-        from dataclasses import replace
-
         from safe_uninstall.render.text import render_plan
 
-        if self._common.quiet:
-            errors = tuple(finding for finding in plan.findings if finding.severity is Severity.ERROR)
-            plan = replace(plan, findings=errors)
         print_data(
             render_plan(
                 plan,
@@ -174,10 +168,12 @@ class _Uninstall:
                 color=self._common.paint,
                 dry_run=self._dry_run,
                 quiet=self._common.quiet,
+                width=terminal_width(sys.stdout),
             )
         )
 
     def _execute(self, plan: Plan, environment: Environment) -> int:
+        from safe_uninstall.execute.interrupts import Interrupted
         from safe_uninstall.execute.transaction import execute
 
         try:
@@ -188,6 +184,9 @@ class _Uninstall:
                 progress=self._line.update,
                 keep_backup=self._options["keep_backup"],
             )
+        except Interrupted:
+            # Once anything is changed a signal ends in a roll back, and an outcome.
+            raise KeyboardInterrupt from None
         finally:
             self._line.close()
         self._report(outcome)
@@ -195,19 +194,19 @@ class _Uninstall:
 
     def _report(self, outcome: Outcome) -> None:
         if self._as_json:
-            from safe_uninstall import __version__
             from safe_uninstall.render.document import outcome_document, to_json
 
             print_data(to_json(outcome_document(outcome, __version__)))
             return
         from safe_uninstall.render.text import render_outcome
 
-        text = render_outcome(outcome, verbose=self._common.verbose, color=self._common.paint)
-        (print_data if outcome.state is OutcomeState.COMMITTED else print_talk)(text)
+        committed = outcome.state is OutcomeState.COMMITTED
+        color = self._common.paint_on(sys.stdout if committed else sys.stderr)
+        text = render_outcome(outcome, verbose=self._common.verbose, color=color)
+        (print_data if committed else print_talk)(text)
 
 
 def _save(plan: Plan, path: str) -> None:
-    from safe_uninstall import __version__
     from safe_uninstall.render.document import plan_document, to_json
 
     try:

@@ -13,7 +13,7 @@ from safe_uninstall.cli.output import print_data
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+@click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
 @common_options
 def command(**options: Any) -> int:
     """Say of a soname, a file or a distribution who provides it, who claims it and who needs it."""
@@ -32,7 +32,7 @@ def command(**options: Any) -> int:
     owners = Owners(snapshot.distributions)
     graph = build_graph(snapshot, owners)
     answers = tuple(explain_name(snapshot, graph, owners, name) for name in options["names"])
-    if options["output_format"] == "json":
+    if options["format"] == "json":
         print_data(to_json(why_document(answers, environment, __version__)))
     else:
         texts = [render_why(answer, environment, verbose=common.verbose, color=common.paint) for answer in answers]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from safe_uninstall.model.linkage import How
+from safe_uninstall.render.paths import Relative, relative_to_prefix
 
 if TYPE_CHECKING:
     from safe_uninstall.model.environment import Environment
@@ -27,7 +28,7 @@ def to_json(document: Mapping[str, Any]) -> str:
 
 def plan_document(plan: Plan, tool_version: str) -> Document:
     """Return a plan as a document; paths are relative to the prefix."""
-    relative = _Relative(plan.environment)
+    relative = relative_to_prefix(plan.environment)
     return {
         **_envelope("plan", tool_version),
         "environment": environment_document(
@@ -78,7 +79,7 @@ def error_document(error: SafeUninstallError, tool_version: str) -> Document:
 
 def graph_document(graph: Graph, environment: Environment, tool_version: str) -> Document:
     """Return the provides/needs graph; providers outside the prefix keep their absolute path."""
-    relative = _Relative(environment)
+    relative = relative_to_prefix(environment)
     return {
         **_envelope("graph", tool_version),
         "environment": environment_document(environment),
@@ -110,7 +111,7 @@ def environment_document(
     document: Document = {
         "prefix": environment.prefix,
         "python_version": environment.python_version,
-        "site_packages": [_Relative(environment)(path) for path in environment.site_packages],
+        "site_packages": relative_to_prefix(environment).each(environment.site_packages),
         "kind": environment.kind.value,
     }
     if installer is not None:
@@ -118,20 +119,6 @@ def environment_document(
     if fingerprint is not None:
         document["fingerprint"] = fingerprint
     return document
-
-
-class _Relative:
-    def __init__(self, environment: Environment) -> None:
-        self._prefix = environment.prefix + "/"
-        self._root = environment.prefix
-
-    def __call__(self, path: str) -> str:
-        if path == self._root:
-            return "."
-        return path[len(self._prefix) :] if path.startswith(self._prefix) else path
-
-    def in_text(self, text: str) -> str:
-        return text.replace(self._prefix, "")
 
 
 def _envelope(kind: str, tool_version: str) -> Document:
@@ -142,18 +129,18 @@ def _reference(reference: DistributionRef) -> Document:
     return {"name": reference.name, "version": reference.version}
 
 
-def _action(action: Action, relative: _Relative) -> Document:
+def _action(action: Action, relative: Relative) -> Document:
     return {
         "kind": action.kind.value,
         "distribution": _reference(action.distribution),
         "requested": action.requested,
         "reason": action.reason,
-        "paths": [relative(path) for path in action.paths],
+        "paths": relative.each(action.paths),
         "bytes": action.bytes,
     }
 
 
-def _finding(finding: Finding, relative: _Relative) -> Document:
+def _finding(finding: Finding, relative: Relative) -> Document:
     return {
         "code": finding.code.value,
         "severity": finding.severity.value,
@@ -165,25 +152,25 @@ def _finding(finding: Finding, relative: _Relative) -> Document:
         "claimants": [
             {**_reference(claimant.distribution), "overwritten": claimant.overwritten} for claimant in finding.claimants
         ],
-        "paths": [relative(path) for path in finding.paths],
+        "paths": relative.each(finding.paths),
         "notes": [relative.in_text(note) for note in finding.notes],
         "help": list(finding.help),
         "accepted": finding.accepted,
     }
 
 
-def _consumer(consumer: Consumer, relative: _Relative) -> Document:
+def _consumer(consumer: Consumer, relative: Relative) -> Document:
     return {
         "distribution": None if consumer.distribution is None else consumer.distribution.name,
         "path": relative(consumer.path),
         "strength": consumer.strength.value,
         "how": consumer.how,
-        "searched": [relative(place) for place in consumer.searched],
-        "context": [relative(place) for place in consumer.context],
+        "searched": relative.each(consumer.searched),
+        "context": relative.each(consumer.context),
     }
 
 
-def _alternative(alternative: Alternative, relative: _Relative) -> Document:
+def _alternative(alternative: Alternative, relative: Relative) -> Document:
     return {
         "rewrites": [rewrite.value for rewrite in alternative.rewrites],
         "command": alternative.command,

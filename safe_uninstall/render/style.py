@@ -1,8 +1,16 @@
-"""Colour, width and what to do with characters that a terminal cannot show."""
+"""Colour, width, words for numbers, and what to do with characters that a terminal cannot show."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 _CODES = {"error": "1;31", "warning": "1;33", "note": "1;36", "help": "1;32", "code": "1", "dim": "2", "good": "1;32"}
+_PAINT = re.compile("\033\\[[0-9;]*m")
+_WORD = re.compile(r"((?:`[^`]*`|\([^()]*\)|[^\s`(]|[`(])+)( *)")
+"""A word with the space behind it; what stands in backticks or brackets is one word with what touches it."""
+
+Facts = TypeVar("Facts")
 
 
 class Style:
@@ -35,12 +43,29 @@ def wants_color(choice: str, *, is_terminal: bool, variables: Mapping[str, str])
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with control and undecodable characters escaped, line ends and tabs left alone."""
+    """Return ``text`` with every character escaped that is none to print: line ends, escapes, undecodable bytes.
+
+    File names and metadata are other people's: none of it may move the cursor, forge a line or fail to be printed.
+    """
     if text.isprintable():
         return text
-    return "".join(
-        character if character.isprintable() or character in "\n\t\033" else _escape(character) for character in text
-    )
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
+
+
+def escaped(facts: Facts) -> Facts:
+    """Return facts of the model with every string in them made printable."""
+    return _escaped(facts)  # type: ignore[no-any-return]
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        return tuple(_escaped(item) for item in value)
+    if is_dataclass(value):
+        changes = {field.name: _escaped(getattr(value, field.name)) for field in fields(value)}
+        return replace(value, **changes)  # type: ignore[type-var]
+    return value
 
 
 def _escape(character: str) -> str:
@@ -49,6 +74,38 @@ def _escape(character: str) -> str:
     if 0xDC80 <= number <= 0xDCFF:
         return f"\\x{number - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
+
+
+def wrap(text: str, width: int | None, *, indent: int = 2, sealed: str = "") -> list[str]:
+    """Return ``text`` as lines that fit a width, as far as they can without breaking a path or a command.
+
+    Args:
+        text: one line, maybe painted; gaps of two spaces and more separate columns.
+        width: columns of the terminal; None: as long as it takes.
+        indent: spaces before all lines but the first.
+        sealed: the end of the text that is one word, however long: a command.
+    """
+    if width is None or _length(text) <= width:
+        return [text]
+    words = [(match[1], match[2]) for match in _WORD.finditer(text.removesuffix(sealed))]
+    if sealed:
+        words.append((sealed, ""))
+    start = text[: len(text) - len(text.lstrip(" "))]
+    line, lines, gap = start, [], ""
+    may_break = False
+    for word, space in words:
+        if may_break and _length(line + gap + word) > width:
+            lines.append(line)
+            line, gap = " " * indent, ""
+        line += gap + word
+        # A path may hold single spaces, so a line ends behind one only where it surely ends.
+        may_break = len(space) > 1 or "/" not in word or word[-1] in ",;:)`"
+        gap = space
+    return [*lines, line]
+
+
+def _length(text: str) -> int:
+    return len(_PAINT.sub("", text))
 
 
 def size(number: int) -> str:

@@ -1,19 +1,30 @@
 """A plan as text for people: findings with their evidence, what will happen, and the verdict last."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from safe_uninstall.model.environment import Environment
 from safe_uninstall.model.outcome import Outcome, OutcomeState
 from safe_uninstall.model.plan import ActionKind, Code, Consumer, Finding, Plan, Severity, Verdict
-from safe_uninstall.render.style import Style, count, printable, size
+from safe_uninstall.render.paths import Relative, relative_to_site_packages
+from safe_uninstall.render.style import Style, count, escaped, printable, size, wrap
 
 _ROWS = 3
 """Evidence rows without ``-v``."""
+_OUTPUT_LINES = 10
+"""Last lines of a failed installer's output that are shown without ``-v``."""
 _CACHE = "ld.so.cache"
 _COMMANDS = ("safe-uninstall ", "pip ", "uv ", "conda ", "pixi ", "apt ", "/")
 
 
-def render_plan(plan: Plan, *, verbose: bool, color: bool, dry_run: bool = False, quiet: bool = False) -> str:
+def render_plan(
+    plan: Plan,
+    *,
+    verbose: bool,
+    color: bool,
+    dry_run: bool = False,
+    quiet: bool = False,
+    width: int | None = None,
+) -> str:
     """Return a plan as text, without a last line end.
 
     Args:
@@ -21,105 +32,117 @@ def render_plan(plan: Plan, *, verbose: bool, color: bool, dry_run: bool = False
         verbose: all evidence, all paths.
         color: whether to use colour.
         dry_run: whether the plan is only shown.
-        quiet: leave out what will happen to each distribution.
+        quiet: errors and the verdict only.
+        width: columns to fit into; None: as many as it takes.
     """
-    style = Style(color=color)
-    blocks = [_finding(finding, plan, style, verbose) for finding in plan.findings]
-    if plan.verdict is not Verdict.BLOCK and not quiet:
-        blocks.append(_actions(plan, style, verbose))
-    blocks.append(_verdict(plan, style, dry_run))
-    return printable("\n".join(blocks))
+    shown = replace(
+        plan,
+        environment=replace(
+            plan.environment,
+            prefix=printable(plan.environment.prefix),
+            site_packages=escaped(plan.environment.site_packages),
+        ),
+        actions=escaped(plan.actions),
+        findings=escaped(plan.findings),
+    )
+    return "\n".join(_PlanText(shown, Style(color=color), verbose, width).lines(dry_run=dry_run, quiet=quiet))
 
 
 def render_outcome(outcome: Outcome, *, verbose: bool, color: bool) -> str:
     """Return how a run ended, without a last line end."""
     style = Style(color=color)
-    lines: list[str] = []
+    output = [printable(line.expandtabs()) for line in outcome.installer_output.splitlines()]
+    stash = None if outcome.stash is None else printable(outcome.stash)
     if outcome.state is OutcomeState.COMMITTED:
-        if verbose and outcome.installer_output:
-            lines += outcome.installer_output.splitlines()
-        if outcome.stash is not None:
-            lines.append(f"Backup kept in {outcome.stash}")
-        removed = [action for action in outcome.plan.actions if action.kind is ActionKind.UNINSTALL]
-        labels = ", ".join(action.distribution.label for action in removed)
-        kept = sum(len(action.paths) for action in outcome.plan.actions if action.kind is ActionKind.RELEASE)
+        lines = output if verbose else []
+        if stash is not None:
+            lines.append(f"Backup kept in {stash}")
+        actions = escaped(outcome.plan.actions)
+        labels = ", ".join(action.distribution.label for action in actions if action.kind is ActionKind.UNINSTALL)
+        kept = sum(len(action.paths) for action in actions if action.kind is ActionKind.RELEASE)
         tail = f" Kept {count(kept, 'file')} that others own." if kept else ""
         lines.append(f"{style.paint('good', 'Removed')} {labels} ({size(outcome.bytes_freed)}).{tail}")
-        return printable("\n".join(lines))
-    relative = _Paths(outcome.plan.environment)
-    lines.append(f"{style.paint('error', 'error[failed]')}: {outcome.reason}")
-    shown = outcome.mismatches if verbose else outcome.mismatches[:_ROWS]
-    lines += [f"  {relative.in_text(mismatch)}" for mismatch in shown]
-    if len(shown) < len(outcome.mismatches):
-        lines.append(f"  … {len(outcome.mismatches) - len(shown)} more")
-    if outcome.installer_output:
-        output = outcome.installer_output.splitlines()
-        lines += [f"  | {line}" for line in (output if verbose else output[-10:])]
+        return "\n".join(lines)
+    relative = relative_to_site_packages(outcome.plan.environment)
+    help = style.paint("help", "help")
+    lines = [f"{style.paint('error', 'error[failed]')}: {printable(outcome.reason or 'the run did not end')}"]
+    mismatches = [printable(relative.in_text(mismatch)) for mismatch in outcome.mismatches]
+    lines += [f"  {mismatch}" for mismatch in _shortened(mismatches, verbose)]
+    lines += [f"  | {line}" for line in (output if verbose else output[-_OUTPUT_LINES:])]
     if outcome.state is OutcomeState.ROLLED_BACK:
         lines.append("Rolled back: the environment is as it was before.")
+        return "\n".join(lines)
+    if stash is not None:
+        lines.append(f"{help}: what is missing is in {stash}")
+        lines.append(f"{help}: try again with more room or rights: safe-uninstall recover")
     else:
-        if outcome.stash is not None:
-            lines.append(f"{style.paint('help', 'help')}: what is missing is in {outcome.stash}")
-            lines.append("help: try again with more room or rights: safe-uninstall recover")
-        else:
-            lines.append(
-                f"{style.paint('help', 'help')}: install the distributions named above again over what is there"
-            )
-        lines.append("Roll back incomplete: the environment is neither as before nor as planned.")
-    return printable("\n".join(lines))
-
-
-class _Paths:
-    """Shows paths relative to site-packages, or else to the prefix."""
-
-    def __init__(self, environment: Environment) -> None:
-        self._roots = [f"{root}/" for root in (*environment.site_packages, environment.prefix)]
-
-    def show(self, path: str) -> str:
-        for root in self._roots:
-            if path.startswith(root):
-                return path[len(root) :]
-        return path
-
-    def in_text(self, text: str) -> str:
-        for root in self._roots:
-            text = text.replace(root, "")
-        return text
-
-
-def _finding(finding: Finding, plan: Plan, style: Style, verbose: bool) -> str:
-    paths = _Paths(plan.environment)
-    severity = finding.severity.value
-    accepted = " (accepted)" if finding.accepted else ""
-    lines = [f"{style.paint(severity, f'{severity}[{finding.code.value}]')}: {finding.message}{accepted}"]
-    rows: list[tuple[str, str]] = []
-    if finding.code in (Code.LIBRARY_LOST, Code.DLOPEN_LOST, Code.PROVIDER_CHANGED, Code.SYMBOLS_LOST):
-        rows += _library_rows(finding, paths, verbose)
-    elif finding.paths:
-        rows += _labelled("path", _shortened([paths.show(path) for path in finding.paths], verbose))
-    elif finding.path is not None:
-        rows.append(("path", paths.show(finding.path)))
-    width = max((len(label) for label, _ in rows), default=0)
-    lines += [f"  {label:<{width}} {text}".rstrip() for label, text in rows]
-    lines += [f"  {style.paint('note', 'note')}: {paths.in_text(note)}" for note in _shortened(finding.notes, verbose)]
-    lines += _help(finding, style)
+        lines.append(f"{help}: install the distributions named above again over what is there")
+    lines.append("Roll back incomplete: the environment is neither as before nor as planned.")
     return "\n".join(lines)
 
 
-def _help(finding: Finding, style: Style) -> Iterator[str]:
-    """Prose goes on the line of ``help:``, a whole command on a line of its own below it."""
-    for text in finding.help:
-        if text.startswith(_COMMANDS):
-            yield f"        {text}"
-        else:
-            yield f"{style.paint('help', 'help')}: {text}"
-    if finding.severity is Severity.ERROR:
-        yield f"{style.paint('help', 'help')}: what this means   safe-uninstall explain {finding.code.value}"
+class _PlanText:
+    """Writes one plan, line by line."""
+
+    def __init__(self, plan: Plan, style: Style, verbose: bool, width: int | None) -> None:
+        self._plan = plan
+        self._style = style
+        self._verbose = verbose
+        self._width = width
+        self._paths = relative_to_site_packages(plan.environment)
+
+    def lines(self, *, dry_run: bool, quiet: bool) -> Iterator[str]:
+        findings = [item for item in self._plan.findings if not quiet or item.severity is Severity.ERROR]
+        for number, finding in enumerate(findings):
+            following = findings[number + 1] if number + 1 < len(findings) else None
+            yield from self._finding(finding, following)
+        if self._plan.verdict is not Verdict.BLOCK and not quiet:
+            yield from _actions(self._plan, self._paths, self._style, self._verbose)
+        yield from self._wrapped(_verdict(self._plan, self._style, dry_run))
+
+    def _wrapped(self, text: str, *, indent: int = 2, sealed: str = "") -> list[str]:
+        return wrap(text, self._width, indent=indent, sealed=sealed)
+
+    def _finding(self, finding: Finding, following: Finding | None) -> Iterator[str]:
+        severity = finding.severity.value
+        accepted = " (accepted)" if finding.accepted else ""
+        head = self._style.paint(severity, f"{severity}[{finding.code.value}]")
+        yield from self._wrapped(f"{head}: {finding.message}{accepted}")
+        rows: list[tuple[str, str]] = []
+        if finding.code in (Code.LIBRARY_LOST, Code.DLOPEN_LOST, Code.PROVIDER_CHANGED, Code.SYMBOLS_LOST):
+            rows += _library_rows(finding, self._paths, self._verbose)
+        elif finding.paths:
+            rows += _labelled("path", _shortened(self._paths.each(finding.paths), self._verbose))
+        elif finding.path is not None:
+            rows.append(("path", self._paths(finding.path)))
+        column = max((len(label) for label, _ in rows), default=0)
+        for label, text in rows:
+            yield from self._wrapped(f"  {label:<{column}} {text}".rstrip(), indent=column + 5)
+        for note in _shortened(finding.notes, self._verbose):
+            text = f"  {self._style.paint('note', 'note')}: {self._paths.in_text(note)}"
+            yield from self._wrapped(text, indent=4)
+        yield from self._help(finding, following)
+
+    def _help(self, finding: Finding, following: Finding | None) -> Iterator[str]:
+        """Prose goes on the line of ``help:``, a whole command on a line of its own below it.
+
+        What the next finding of the same code says again is left to it.
+        """
+        prompt = self._style.paint("help", "help")
+        last_of_code = following is None or following.code is not finding.code
+        if following is None or last_of_code or following.help != finding.help:
+            for text in finding.help:
+                if text.startswith(_COMMANDS):
+                    yield f"        {text}"
+                else:
+                    yield from self._wrapped(f"{prompt}: {text}", sealed=text.partition(": ")[2])
+        if finding.severity is Severity.ERROR and last_of_code:
+            yield f"{prompt}: what this means   safe-uninstall explain {finding.code.value}"
 
 
-def _library_rows(finding: Finding, paths: _Paths, verbose: bool) -> Iterator[tuple[str, str]]:
+def _library_rows(finding: Finding, paths: Relative, verbose: bool) -> Iterator[tuple[str, str]]:
     if finding.path is not None:
-        yield "library", paths.show(finding.path)
+        yield "library", paths(finding.path)
     yield from _labelled("needed by", _shortened(list(_consumer_rows(finding.consumers, paths, verbose)), verbose))
     claims = []
     for claimant in finding.claimants:
@@ -134,9 +157,9 @@ def _library_rows(finding: Finding, paths: _Paths, verbose: bool) -> Iterator[tu
             yield "also tried", ", ".join(tried)
 
 
-def _consumer_rows(consumers: tuple[Consumer, ...], paths: _Paths, verbose: bool) -> Iterator[str]:
+def _consumer_rows(consumers: tuple[Consumer, ...], paths: Relative, verbose: bool) -> Iterator[str]:
     owners = [item.distribution.label if item.distribution is not None else "(unowned)" for item in consumers]
-    files = [paths.show(item.path) for item in consumers]
+    files = [paths(item.path) for item in consumers]
     shown = len(consumers) if verbose else _ROWS
     owner_width = max((len(owner) for owner in owners[:shown]), default=0)
     file_width = max((len(file) for file in files[:shown]), default=0)
@@ -146,29 +169,28 @@ def _consumer_rows(consumers: tuple[Consumer, ...], paths: _Paths, verbose: bool
         last = consumer.how
         yield f"{owner:<{owner_width}}   {file:<{file_width}}   {how}".rstrip()
         if verbose and len(consumer.context) > 1:
-            yield "  loaded by " + " → ".join(paths.show(path) for path in consumer.context)
+            yield "  loaded by " + " → ".join(paths(path) for path in consumer.context)
 
 
-def _also_tried(finding: Finding, paths: _Paths, verbose: bool) -> list[str]:
+def _also_tried(finding: Finding, paths: Relative, verbose: bool) -> list[str]:
     """Return where else the loader looks in vain; directories of the host are one phrase."""
     searched = finding.consumers[0].searched
     own = finding.path.rpartition("/")[0] if finding.path else ""
-    inside = [paths.show(place) for place in searched if place not in (own, _CACHE) and paths.show(place) != place]
+    inside = [paths(place) for place in searched if place not in (own, _CACHE) and paths(place) != place]
     if not verbose and len(inside) > _ROWS:
         # The consumer's own directory says more than the tenth of a list of siblings.
-        home = paths.show(finding.consumers[0].path.rpartition("/")[0])
+        home = paths(finding.consumers[0].path.rpartition("/")[0])
         first = [home] if home in inside else inside[:1]
         inside = [*first, f"{len(inside) - 1} other directories of its search path"]
     tail = []
     if _CACHE in searched:
         tail.append(_CACHE)
-        if any(place != _CACHE and paths.show(place) == place for place in searched):
+        if any(place != _CACHE and paths(place) == place for place in searched):
             tail.append("default directories")
     return [*inside, *tail]
 
 
-def _actions(plan: Plan, style: Style, verbose: bool) -> str:
-    paths = _Paths(plan.environment)
+def _actions(plan: Plan, paths: Relative, style: Style, verbose: bool) -> Iterator[str]:
     words = {
         ActionKind.UNINSTALL: "remove",
         ActionKind.RELEASE: "keep",
@@ -176,16 +198,14 @@ def _actions(plan: Plan, style: Style, verbose: bool) -> str:
         ActionKind.INSTALL: "install",
         ActionKind.KEEP: "keep",
     }
-    lines = []
     for action in plan.actions:
         what = f"{count(len(action.paths), 'file')}, {size(action.bytes)}"
         tail = f" of {action.distribution.label}" if action.kind is ActionKind.RELEASE else ""
         head = what if action.kind is ActionKind.RELEASE else f"{action.distribution.label}   {what}"
         reason = "" if action.kind is ActionKind.UNINSTALL and action.requested else f"   {action.reason}"
-        lines.append(f"  {style.paint('code', f'{words[action.kind]:<7}')} {head}{tail}{reason}")
+        yield f"  {style.paint('code', f'{words[action.kind]:<7}')} {head}{tail}{reason}"
         if verbose:
-            lines += [f"            {paths.show(path)}" for path in action.paths]
-    return "\n".join(lines)
+            yield from (f"            {paths(path)}" for path in action.paths)
 
 
 def _verdict(plan: Plan, style: Style, dry_run: bool) -> str:
@@ -194,16 +214,16 @@ def _verdict(plan: Plan, style: Style, dry_run: bool) -> str:
         tallies = [f"{requested} requested", *_tallies(plan.findings)]
         return f"{style.paint('error', 'Blocked')}: {', '.join(tallies)}. Nothing changed."
     freed = sum(action.bytes for action in plan.actions if action.kind is ActionKind.UNINSTALL)
-    tallies = list(_tallies(plan.findings, notes=False))
+    tallies = list(_tallies(plan.findings))
     tail = f", {', '.join(tallies)}" if tallies else ""
     what = f"{count(requested, 'distribution')}, {size(freed)}{tail}"
     verb = "Would remove" if dry_run else "To remove"
     return f"{style.paint('good', verb)} {what}.{' Nothing changed.' if dry_run else ''}"
 
 
-def _tallies(findings: Iterable[Finding], *, notes: bool = False) -> Iterator[str]:
+def _tallies(findings: Iterable[Finding]) -> Iterator[str]:
     severities = [finding.severity for finding in findings]
-    for severity in (Severity.ERROR, Severity.WARNING, *((Severity.NOTE,) if notes else ())):
+    for severity in (Severity.ERROR, Severity.WARNING):
         number = severities.count(severity)
         if number:
             yield count(number, severity.value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from safe_uninstall.model.linkage import How
-from safe_uninstall.render.style import Style, count, printable
+from safe_uninstall.render.paths import Relative, relative_to_prefix
+from safe_uninstall.render.style import Style, count, escaped
 
 if TYPE_CHECKING:
     from safe_uninstall.model.environment import Environment
@@ -19,11 +20,8 @@ _USERS = 5
 def render_why(answer: Why, environment: Environment, *, verbose: bool, color: bool) -> str:
     """Return the answer as a tree: provider, whose bytes it holds, who claims it, who needs it and how it is found."""
     style = Style(color=color)
-    roots = [f"{root}/" for root in (*environment.site_packages, environment.prefix)]
-
-    def show(path: str) -> str:
-        return next((path[len(root) :] for root in roots if path.startswith(root)), path)
-
+    answer = escaped(answer)
+    show = Relative(*escaped((*environment.site_packages, environment.prefix)))
     lines = [style.paint("code", item.label) for item in answer.distributions]
     for item, requirement in answer.requirers:
         lines.append(f"  required by {item.label}   ({requirement})")
@@ -36,10 +34,10 @@ def render_why(answer: Why, environment: Environment, *, verbose: bool, color: b
         lines.append(f"needed by {who}   {show(unmet.path)}   (not found by the loader alone)")
         if verbose:
             lines += [f"  searched {show(place)}" for place in unmet.searched]
-    return printable("\n".join(lines))
+    return "\n".join(lines)
 
 
-def _provider(provider: Provider, show: Any, style: Style, verbose: bool) -> list[str]:
+def _provider(provider: Provider, show: Relative, style: Style, verbose: bool) -> list[str]:
     soname = f"   soname {provider.soname}" if provider.soname is not None else ""
     lines = [f"{style.paint('code', show(provider.path))}{soname}"]
     if not provider.claims:
@@ -74,10 +72,7 @@ def why_document(answers: tuple[Why, ...], environment: Environment, tool_versio
     """Return answers as a document; paths are relative to the prefix where they are inside it."""
     from safe_uninstall.render.document import FORMAT_VERSION, environment_document
 
-    prefix = f"{environment.prefix}/"
-
-    def relative(path: str) -> str:
-        return path[len(prefix) :] if path.startswith(prefix) else path
+    relative = relative_to_prefix(environment)
 
     def reference(item: DistributionRef | None) -> dict[str, str] | None:
         return None if item is None else {"name": item.name, "version": item.version}
@@ -119,7 +114,7 @@ def why_document(answers: tuple[Why, ...], environment: Environment, tool_versio
                     {
                         "distribution": reference(item.distribution),
                         "path": relative(item.path),
-                        "searched": [relative(place) for place in item.searched],
+                        "searched": relative.each(item.searched),
                     }
                     for item in answer.unmet
                 ],
