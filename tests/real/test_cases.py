@@ -97,7 +97,8 @@ def test_sole_provider(case: Installed) -> None:
     said = blocked(case.safe_uninstall("-y", "PyMuPDFb"), "library-lost", "requirement-lost")
     assert "leaves libmupdf.so.24.8 without a provider" in said
     assert "pymupdf 1.24.9" in said
-    assert "safe-uninstall pymupdfb pymupdf" in said
+    (command, *_) = command_lines(said, "pymupdfb pymupdf")
+    assert command[0] == "safe-uninstall"
     assert case.state() == before
     case.run("import fitz")
 
