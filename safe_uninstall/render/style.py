@@ -110,12 +110,16 @@ def _length(text: str) -> int:
 
 def size(number: int) -> str:
     """Return a number of bytes in words: ``966 MB`` (powers of ten, as installers show them)."""
-    value = float(number)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 999.5 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "B" or value >= 9.95 else f"{value:.1f} {unit}"
+    if number < 1000:
+        return f"{number} B"
+    value = number / 1000
+    for unit in ("kB", "MB"):
+        if value < 999.5:
+            break
         value /= 1000
-    raise AssertionError("unreachable")
+    else:
+        unit = "GB"
+    return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
 
 
 def count(number: int, noun: str) -> str:
