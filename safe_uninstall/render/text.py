@@ -124,16 +124,16 @@ class _PlanText:
         yield from self._help(finding, following)
 
     def _help(self, finding: Finding, following: Finding | None) -> Iterator[str]:
-        """Prose goes on the line of ``help:``, a whole command on a line of its own below it.
+        """Prose goes on the line of ``help:``, the command that it is about on a line of its own below it.
 
         What the next finding of the same code says again is left to it.
         """
         prompt = self._style.paint("help", "help")
         last_of_code = following is None or following.code is not finding.code
         if following is None or last_of_code or following.help != finding.help:
-            for text in finding.help:
+            for number, text in enumerate(finding.help):
                 if text.startswith(_COMMANDS):
-                    yield f"        {text}"
+                    yield f"        {text}" if number else f"{prompt}: {text}"
                 else:
                     yield from self._wrapped(f"{prompt}: {text}", sealed=text.partition(": ")[2])
         if finding.severity is Severity.ERROR and last_of_code:
