@@ -112,13 +112,11 @@ def size(number: int) -> str:
     """Return a number of bytes in words: ``966 MB`` (powers of ten, as installers show them)."""
     if number < 1000:
         return f"{number} B"
-    value = number / 1000
-    for unit in ("kB", "MB"):
-        if value < 999.5:
-            break
+    value, units = number / 1000, ["GB", "MB", "kB"]
+    while value >= 999.5 and len(units) > 1:
         value /= 1000
-    else:
-        unit = "GB"
+        units.pop()
+    unit = units[-1]
     return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
 
 

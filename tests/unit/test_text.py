@@ -286,7 +286,7 @@ def test_a_command_without_prose() -> None:
     """It stands on the line of ``help:`` itself, and is not broken there either."""
     command = "conda remove -p /env cudnn"
     lines = text(plan(plain(Code.EXTERNALLY_MANAGED, "x", help=(command,))), width=20).splitlines()
-    assert lines[1] == f"help: {command}"
+    assert f"help: {command}" in lines
 
 
 def test_another_code_repeats_the_help() -> None:
