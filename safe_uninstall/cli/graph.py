@@ -12,7 +12,13 @@ from safe_uninstall.cli.output import print_data
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--format", type=click.Choice(["json"]), default="json", help="How to print.", allow_from_autoenv=False)
+@click.option(
+    "--format",
+    type=click.Choice(["json", "dot", "mermaid"]),
+    default="json",
+    help="How to print; the drawings leave out what the host provides.",
+    allow_from_autoenv=False,
+)
 @common_options
 def command(**options: Any) -> int:
     """Print every ELF file of the environment with its needs, each file judged as the root of its own load."""
@@ -20,6 +26,7 @@ def command(**options: Any) -> int:
     from safe_uninstall.analysis.graph import build_graph
     from safe_uninstall.analysis.ownership import Owners
     from safe_uninstall.render.document import graph_document, to_json
+    from safe_uninstall.render.graph import render_dot, render_mermaid
     from safe_uninstall.scan.environment import find_environment
     from safe_uninstall.scan.snapshot import scan
 
@@ -27,5 +34,10 @@ def command(**options: Any) -> int:
     environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
     snapshot = scan(environment, variables=os.environ)
     graph = build_graph(snapshot, Owners(snapshot.distributions))
-    print_data(to_json(graph_document(graph, environment, __version__)))
+    if options["format"] == "dot":
+        print_data(render_dot(graph, environment))
+    elif options["format"] == "mermaid":
+        print_data(render_mermaid(graph, environment))
+    else:
+        print_data(to_json(graph_document(graph, environment, __version__)))
     return 0

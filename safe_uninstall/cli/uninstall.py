@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Commands:
   why NAME...    who provides, claims and needs a library, file or distribution
-  graph          which file needs which, and how the loader finds it, as JSON
+  graph          which file needs which, and how the loader finds it
   explain CODE   what a finding means and what to do
   recover        end a run that was killed
   schema         the JSON Schema of the documents
