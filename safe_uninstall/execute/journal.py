@@ -65,6 +65,26 @@ class Journal:
         """Where the stash of the transaction is."""
         return os.path.join(self.directory, "stash")
 
+    @property
+    def backup_directory(self) -> str:
+        """Where the stash goes when it is kept after a commit."""
+        return os.path.join(self.directory, "stash.kept")
+
+    def keep_backup(self) -> str:
+        """Keep the stash of a committed transaction, and return where."""
+        os.rename(self.stash_directory, self.backup_directory)
+        return self.backup_directory
+
+    def forget(self) -> None:
+        """Remove all that is left of the transaction, and our directory when nothing else is in it."""
+        import shutil
+
+        shutil.rmtree(self.directory, ignore_errors=True)
+        try:
+            os.rmdir(os.path.dirname(self.directory))
+        except OSError:
+            pass
+
     def write(self, step: Step, **facts: Any) -> None:
         """Append a line, and return when it is on disk.
 
@@ -138,19 +158,32 @@ def create_journal(prefix: str) -> Journal:
 
 
 def unfinished(prefix: str) -> tuple[Journal, ...]:
-    """Return the transactions that have a directory and did not end, oldest first."""
+    """Return the transactions of which it is not certain that they ended, oldest first."""
+    return tuple(journal for journal in _journals(prefix) if not _has_ended(journal))
+
+
+def sweep(prefix: str) -> None:
+    """Remove what transactions left that ended, and whose end was cut short while they dropped their stash."""
+    for journal in _journals(prefix):
+        if _has_ended(journal) and not os.path.isdir(journal.backup_directory):
+            journal.forget()
+
+
+def _journals(prefix: str) -> tuple[Journal, ...]:
     root = os.path.join(prefix, DIRECTORY)
     try:
         names = sorted(os.listdir(root))
     except OSError:
         return ()
-    journals = [Journal(os.path.join(root, name)) for name in names if os.path.isdir(os.path.join(root, name))]
-    return tuple(journal for journal in journals if not _has_ended(journal))
+    return tuple(Journal(os.path.join(root, name)) for name in names if os.path.isdir(os.path.join(root, name)))
 
 
 def _has_ended(journal: Journal) -> bool:
     step = journal.last_step()
-    return step is not None and step.is_final and not os.path.isdir(journal.stash_directory)
+    if step is None or not step.is_final:
+        return False
+    # A backup that is to be kept is still called a stash until it is renamed.
+    return not (journal.facts(step).get("keep_backup") and os.path.isdir(journal.stash_directory))
 
 
 def sync_directory(path: str) -> None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Set
 
 from safe_uninstall.execute.journal import sync_directory
+from safe_uninstall.execute.stash import TEMPORARY_SUFFIX
 from safe_uninstall.model.distribution import Distribution, MetadataKind
 
 
@@ -31,7 +32,7 @@ def trim_record(distribution: Distribution, staying: Set[str]) -> None:
     """
     path = distribution.record.path
     assert path is not None
-    temporary = f"{path}.safe-uninstall"
+    temporary = f"{path}{TEMPORARY_SUFFIX}"
     with open(temporary, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         for row in distribution.record.rows:

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 from safe_uninstall.execute.interrupts import uninterrupted
-from safe_uninstall.execute.journal import Journal, Step, unfinished
+from safe_uninstall.execute.journal import Journal, Step, sweep, unfinished
 from safe_uninstall.execute.lock import EnvironmentLock
 from safe_uninstall.execute.rollback import roll_back
 from safe_uninstall.execute.stash import Stash
-from safe_uninstall.execute.transaction import forget
 from safe_uninstall.model.outcome import OutcomeState
 
 
@@ -34,18 +33,22 @@ def recover(prefix: str, *, lock_timeout: float = 10.0) -> tuple[Recovery, ...]:
         lock_timeout: seconds to wait for another process that works on the environment.
     """
     with EnvironmentLock(prefix, timeout=lock_timeout), uninterrupted():
-        return tuple(_end(journal) for journal in reversed(unfinished(prefix)))
+        recoveries = tuple(_end(journal) for journal in reversed(unfinished(prefix)))
+        sweep(prefix)
+        return recoveries
 
 
 def _end(journal: Journal) -> Recovery:
     stash = Stash(journal.stash_directory)
     step = journal.last_step()
     if step is Step.COMMITTED:
-        stash.drop()
-        forget(journal)
+        journal.keep_backup()
         return Recovery(transaction=journal.identifier, state=OutcomeState.COMMITTED)
-    if stash.load() and step not in (None, Step.PREPARED, Step.STASHING, Step.ROLLED_BACK):
-        problems = roll_back(journal, stash)
+    if step in (None, Step.PREPARED, Step.STASHING):
+        # The stash was never completed, so that nothing of the environment was touched.
+        stash.drop()
+    else:
+        problems = roll_back(journal, stash) if stash.load() else _without_stash(step)
         if problems:
             return Recovery(
                 transaction=journal.identifier,
@@ -53,8 +56,12 @@ def _end(journal: Journal) -> Recovery:
                 problems=problems,
                 stash=journal.stash_directory,
             )
-    else:
-        # The stash was never completed, so that nothing of the environment was touched; or all of it is back.
-        stash.drop()
-    forget(journal)
+    journal.forget()
     return Recovery(transaction=journal.identifier, state=OutcomeState.ROLLED_BACK)
+
+
+def _without_stash(step: Step | None) -> tuple[str, ...]:
+    """Return what is wrong where there is no stash: nothing if it went because everything was back."""
+    if step in (Step.STASHED, Step.ROLLING_BACK):
+        return ()
+    return ("the stash cannot be read, though files may have been removed",)

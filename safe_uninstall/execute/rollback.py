@@ -5,7 +5,7 @@ import posixpath
 import shutil
 
 from safe_uninstall.execute.journal import Journal, Step
-from safe_uninstall.execute.stash import Stash
+from safe_uninstall.execute.stash import TEMPORARY_SUFFIX, Stash
 
 
 def roll_back(journal: Journal, stash: Stash) -> tuple[str, ...]:
@@ -34,14 +34,18 @@ def roll_back(journal: Journal, stash: Stash) -> tuple[str, ...]:
 
 
 def _remove_new_leftovers(journal: Journal, stash: Stash) -> None:
-    """Remove the ``~``-prefixed directories into which a pip that was stopped had moved files the stash has too."""
+    """Remove what a run that was stopped left half-done.
+
+    That is our own new files that were not renamed yet, and the ``~``-prefixed directories into which pip moves files,
+    all of which the stash has too.
+    """
     before = set(journal.facts(Step.PREPARED).get("leftovers", ()))
     for entry in stash.entries:
         if entry.kind != "directory":
             continue
         for name in os.listdir(entry.path):
             path = posixpath.join(entry.path, name)
-            if name.startswith("~") and path not in before:
+            if name.endswith(TEMPORARY_SUFFIX) or (name.startswith("~") and path not in before):
                 if os.path.isdir(path) and not os.path.islink(path):
                     shutil.rmtree(path, ignore_errors=True)
                 else:

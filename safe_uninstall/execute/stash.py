@@ -14,6 +14,9 @@ from dataclasses import asdict, dataclass
 from safe_uninstall.execute.journal import sync_directory
 
 _MANIFEST = "manifest.jsonl"
+
+TEMPORARY_SUFFIX = ".safe-uninstall"
+"""Ends the name of a new file until it is renamed into its place."""
 _CANNOT_LINK = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS, errno.EACCES})
 """Why a link may be impossible where a copy is not."""
 
@@ -126,23 +129,22 @@ class Stash:
         return any(entry.path == path and self._is_as_kept(entry) for entry in self._entries)
 
     def drop(self) -> None:
-        """Delete the stash. Only after a commit or a complete roll back."""
+        """Delete the stash, as far as that is possible. Only after a commit or a complete roll back."""
         import shutil
 
-        # Renamed first, so that what is left after a crash is not taken for a stash.
-        gone = self._directory + ".dropped"
+        # Without its manifest what is left after a crash or an error is not taken for a stash.
         try:
-            os.rename(self._directory, gone)
-        except FileNotFoundError:
+            os.unlink(os.path.join(self._directory, _MANIFEST))
+        except OSError:
             pass
-        shutil.rmtree(gone, ignore_errors=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
 
     def _restore_file(self, entry: Kept) -> None:
         if self._is_as_kept(entry):
             return
         source = os.path.join(self._directory, entry.name)
         directory, name = os.path.split(entry.path)
-        temporary = os.path.join(directory, f".{name[:200]}.safe-uninstall")
+        temporary = os.path.join(directory, f".{name[:200]}{TEMPORARY_SUFFIX}")
         _remove(temporary)
         _link_or_copy(source, temporary, os.lstat(source))
         # Renaming is atomic, and takes the place of whatever is there; but renaming one link of a file onto another

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from safe_uninstall.analysis.fingerprint import describe_changes
 from safe_uninstall.execute.installers import Installer, InstallerRun, find_installer, run_installer
 from safe_uninstall.execute.interrupts import Interrupted, interruptible, uninterrupted
-from safe_uninstall.execute.journal import Journal, Step, create_journal, unfinished
+from safe_uninstall.execute.journal import Journal, Step, create_journal, sweep, unfinished
 from safe_uninstall.execute.lock import EnvironmentLock
 from safe_uninstall.execute.record_trim import needs_trimming, trim_record
 from safe_uninstall.execute.rollback import roll_back
@@ -55,6 +55,7 @@ def execute(
     prefix = plan.environment.prefix
     with interruptible(), EnvironmentLock(prefix, timeout=lock_timeout) as lock:
         refuse_unfinished(prefix)
+        sweep(prefix)
         snapshot = rescan()
         current = replan(snapshot)
         if current.fingerprint != plan.fingerprint:
@@ -117,17 +118,18 @@ class _Run:
             # Nothing of the environment has been touched yet.
             with uninterrupted():
                 stash.drop()
-                forget(journal)
+                journal.forget()
             if isinstance(error, OSError):
                 raise _not_writable(prefix, error) from None
             raise
         try:
             reason, mismatches = self._change(journal, stash)
+            if reason is None:
+                journal.write(Step.COMMITTED, keep_backup=self._keep_backup)
         except (Interrupted, Exception) as error:
             reason, mismatches = _in_words(error), ()
         if reason is None:
             with uninterrupted():
-                journal.write(Step.COMMITTED)
                 return self._commit(journal, stash)
         with uninterrupted():
             return self._undo(journal, stash, reason, mismatches)
@@ -213,11 +215,10 @@ class _Run:
     def _commit(self, journal: Journal, stash: Stash) -> Outcome:
         kept = None
         if self._keep_backup:
-            kept = journal.stash_directory + ".kept"
-            os.rename(journal.stash_directory, kept)
+            kept = journal.keep_backup()
         else:
             stash.drop()
-            forget(journal)
+            journal.forget()
         return Outcome(
             plan=self._plan,
             state=OutcomeState.COMMITTED,
@@ -231,7 +232,7 @@ class _Run:
         self._progress("rolling back")
         problems = roll_back(journal, stash)
         if not problems:
-            forget(journal)
+            journal.forget()
         # An installer that went wild may have deleted what no plan foresaw.
         lost = lost_for_good(self._snapshot) if not problems else ()
         return Outcome(
@@ -323,14 +324,3 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, Interrupted):
         return f"interrupted by {error.name}"
     return f"{type(error).__name__}: {error}"
-
-
-def forget(journal: Journal) -> None:
-    """Remove what is left of a transaction that ended, and our directory when nothing else is in it."""
-    import shutil
-
-    shutil.rmtree(journal.directory, ignore_errors=True)
-    try:
-        os.rmdir(os.path.dirname(journal.directory))
-    except OSError:
-        pass

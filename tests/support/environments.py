@@ -168,6 +168,7 @@ def read_tree(root: Path | str, *, ignore: Iterable[str] = (".lock",)) -> dict[s
     ignored = set(ignore)
     found: dict[str, TreeEntry] = {}
     for directory, names, files in os.walk(root):
+        names[:] = [name for name in names if os.path.relpath(os.path.join(directory, name), root) not in ignored]
         for name in [*names, *files]:
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, root)
