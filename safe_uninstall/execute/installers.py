@@ -141,17 +141,20 @@ def run_program(command: tuple[str, ...]) -> InstallerRun:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            process.wait(_KILL_AFTER)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    process.wait()
+    """End an installer with all that it started: by request, and by force when it does not listen."""
+    _signal(process, signal.SIGTERM)
+    try:
+        process.wait(_KILL_AFTER)
+    except subprocess.TimeoutExpired:
+        _signal(process, signal.SIGKILL)
+        process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        pass
 
 
 def _variables() -> dict[str, str]:
