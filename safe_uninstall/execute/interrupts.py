@@ -25,7 +25,10 @@ class Interrupted(BaseException):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into ``Interrupted``; outside the main thread nothing changes."""
+    """Turn SIGINT, SIGTERM and SIGHUP into ``Interrupted``; outside the main thread nothing changes.
+
+    A signal that the process was started to ignore stays ignored: nohup(1) and background jobs of a shell mean it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -33,7 +36,7 @@ def interruptible() -> Iterator[None]:
     def interrupt(number: int, _frame: FrameType | None) -> None:
         raise Interrupted(number)
 
-    before = {number: signal.signal(number, interrupt) for number in _ENDING}
+    before = {number: signal.signal(number, interrupt) for number in _heeded()}
     try:
         yield
     finally:
@@ -52,9 +55,13 @@ def uninterrupted() -> Iterator[None]:
     def hold(number: int, _frame: FrameType | None) -> None:
         held.append(number)
 
-    before = {number: signal.signal(number, hold) for number in _ENDING}
+    before = {number: signal.signal(number, hold) for number in _heeded()}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _heeded() -> tuple[signal.Signals, ...]:
+    return tuple(number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN)

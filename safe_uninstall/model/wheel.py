@@ -1,14 +1,11 @@
 """Wheels that a plan could install, and the port by which the analysis asks for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from safe_uninstall.model.distribution import Distribution, RecordRow
 from safe_uninstall.model.elf import ElfObject
-
-_NO_OBJECTS: Mapping[str, ElfObject] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +30,7 @@ class Wheel:
     rows: tuple[RecordRow, ...]
     """Its RECORD, with the absolute paths that its files get in the environment (``*.data`` schemes mapped);
     the RECORD itself left out."""
-    objects: Mapping[str, ElfObject] = _NO_OBJECTS
+    objects: Mapping[str, ElfObject] = field(default_factory=dict)
     """Canonical path to facts of the ELF files in it, as they would lie in the environment."""
     requires: tuple[str, ...] = ()
     """Requires-Dist as written."""

@@ -264,6 +264,19 @@ def test_signals_become_interruptions(number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """Nohup means that the run goes on when the terminal goes away."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+            with uninterrupted():
+                os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_signals_are_held_back_while_something_is_finished() -> None:
     """A second Ctrl-C does not stop a roll back."""
     with interruptible():
