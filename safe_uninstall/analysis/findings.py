@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable
 
+from safe_uninstall.analysis.change import Collision
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.guards import reference
-from safe_uninstall.analysis.linkage import LibraryLoss, LinkageJudgement, ProviderChange
+from safe_uninstall.analysis.linkage import BLOCKING, LibraryLoss, LinkageJudgement, ProviderChange
 from safe_uninstall.analysis.metadata import LostRequirement
 from safe_uninstall.analysis.ownership import Overwritten, Owners, Ownership
 from safe_uninstall.analysis.unowned import Unowned
 from safe_uninstall.model.distribution import Distribution
-from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.plan import Claimant, Code, Finding, Severity
 from safe_uninstall.model.snapshot import Snapshot
 
-_BLOCKING = frozenset({Strength.LINKED, Strength.PRELOADED, Strength.OBSERVED, Strength.NOTED})
 _SYMBOLS_SHOWN = 3
 
 
@@ -44,7 +43,7 @@ def _library_lost(
     remover = next((item for item in claimed if item.metadata_path in gone), None)
     survivors = [item for item in claimed if item.metadata_path not in gone]
     who = "this" if remover is None else f"`{remover.name}` {remover.version}"
-    blocking = loss.strength in _BLOCKING
+    blocking = loss.strength in BLOCKING
     damaged = tuple(item for item in survivors if item.metadata_path in overwritten)
     help: list[str] = []
     if damaged:
@@ -165,8 +164,35 @@ def ownership_findings(
             )
 
 
-def requirement_findings(lost: tuple[LostRequirement, ...], commands: Commands) -> Iterable[Finding]:
-    """Return a finding for every survivor's requirement that is no longer satisfied."""
+def collision_findings(collisions: Iterable[Collision]) -> Iterable[Finding]:
+    """Return a finding for every survivor whose files something that is installed would overwrite."""
+    for item in collisions:
+        yield Finding(
+            code=Code.FILE_LOST,
+            severity=Severity.ERROR,
+            message=(
+                f"installing {item.wheel.name} {item.wheel.version} would overwrite {_files(len(item.paths))}"
+                f" of `{item.survivor.name}` {item.survivor.version}"
+            ),
+            distribution=reference(item.survivor),
+            path=item.paths[0],
+            paths=item.paths,
+            claimants=(Claimant(distribution=reference(item.survivor), overwritten=len(item.paths)),),
+        )
+
+
+def requirement_findings(
+    lost: tuple[LostRequirement, ...], unmet: tuple[tuple[Distribution, str], ...], commands: Commands
+) -> Iterable[Finding]:
+    """Return a finding for every survivor's requirement that is no longer satisfied, and for those of newcomers."""
+    for comer, requirement in unmet:
+        yield Finding(
+            code=Code.REQUIREMENT_LOST,
+            severity=Severity.ERROR,
+            message=f"`{comer.name}` {comer.version} requires {requirement}, which would not be installed",
+            distribution=reference(comer),
+            help=(f"install it too: add --install '{requirement}'",),
+        )
     going = sorted({item.by.name for item in lost})
     for item in lost:
         dependents = sorted({other.dependent.name for other in lost})

@@ -18,6 +18,9 @@ from safe_uninstall.model.snapshot import Snapshot
 
 _NOTHING: Mapping[str, ElfObject] = MappingProxyType({})
 
+BLOCKING = frozenset({Strength.LINKED, Strength.PRELOADED, Strength.OBSERVED, Strength.NOTED})
+"""Strengths whose loss blocks; a weaker one warns."""
+
 _HOW_IN_WORDS = {
     How.RPATH: "RPATH",
     How.LD_LIBRARY_PATH: "LD_LIBRARY_PATH",
@@ -69,6 +72,34 @@ class LinkageJudgement:
     changes: tuple[ProviderChange, ...] = ()
     """Sorted by consumer, then name."""
 
+    @property
+    def blocking(self) -> tuple[LibraryLoss, ...]:
+        """The losses that are certain enough to block."""
+        return tuple(loss for loss in self.losses if loss.strength in BLOCKING)
+
+    @property
+    def incompatible(self) -> tuple[ProviderChange, ...]:
+        """The changes whose new provider lacks what its consumer needs."""
+        return tuple(change for change in self.changes if change.missing_versions or change.missing_symbols)
+
+
+class Baseline:
+    """Loads over the environment as it is; what several judgements ask of it is worked out once."""
+
+    def __init__(self, snapshot: Snapshot, *, use_library_path: bool = False) -> None:
+        """Load over ``snapshot``, LD_LIBRARY_PATH of the planning shell included if ``use_library_path``."""
+        self.library_path = snapshot.library_path if use_library_path else ()
+        self.names = NeedNames(snapshot.objects)
+        self._loaders = _Loaders(snapshot, View(snapshot.files), self.library_path)
+        self._traces: dict[str, Trace] = {}
+
+    def trace(self, root: ElfObject) -> Trace:
+        """Load one root."""
+        trace = self._traces.get(root.path)
+        if trace is None:
+            trace = self._traces[root.path] = self._loaders.trace(root)
+        return trace
+
 
 def judge_linkage(
     snapshot: Snapshot,
@@ -78,6 +109,7 @@ def judge_linkage(
     leaving: tuple[Distribution, ...],
     use_library_path: bool = False,
     added: Mapping[str, ElfObject] = _NOTHING,
+    baseline: Baseline | None = None,
 ) -> LinkageJudgement:
     """Hold the bindings of every surviving object in the outcome against those in the baseline.
 
@@ -89,12 +121,14 @@ def judge_linkage(
         owners: who claims which path.
         deleted: canonical paths that will be gone.
         leaving: the distributions that go; what they need does not count.
-        use_library_path: whether LD_LIBRARY_PATH of the planning shell binds.
+        use_library_path: whether LD_LIBRARY_PATH of the planning shell binds; with a ``baseline``, that decides.
         added: canonical path to facts of ELF files that are written after the deletion.
+        baseline: the loads of the baseline, where several changes are judged.
     """
     if snapshot.system.libc != "glibc":
         return LinkageJudgement()
-    return _Judge(snapshot, owners, deleted, leaving, use_library_path, added).judge()
+    baseline = baseline or Baseline(snapshot, use_library_path=use_library_path)
+    return _Judge(snapshot, owners, deleted, leaving, baseline, added).judge()
 
 
 @dataclass(slots=True)
@@ -114,7 +148,7 @@ class _Judge:
         owners: Owners,
         deleted: Set[str],
         leaving: tuple[Distribution, ...],
-        use_library_path: bool,
+        baseline: Baseline,
         added: Mapping[str, ElfObject],
     ) -> None:
         self._snapshot = snapshot
@@ -122,12 +156,10 @@ class _Judge:
         self._deleted = deleted
         self._added = added
         self._leaving = frozenset(distribution.metadata_path for distribution in leaving)
-        library_path = snapshot.library_path if use_library_path else ()
-        before = View(snapshot.files)
         after = View(snapshot.files, deleted=deleted, added=added)
-        self._before = _Loaders(snapshot, before, library_path)
-        self._after = _Loaders(snapshot, after, library_path)
-        self._names = NeedNames(snapshot.objects)
+        self._before = baseline
+        self._after = _Loaders(snapshot, after, baseline.library_path)
+        self._names = baseline.names
         self._satisfied: set[tuple[str, str]] = set()
         self._unmet: dict[tuple[str, str], Bound] = {}
         self._lost: dict[tuple[str, str], _Evidence] = {}
@@ -168,13 +200,16 @@ class _Judge:
             key = (need.consumer.path, need.name)
             earlier = bound.get(key)
             if need.provider is None:
-                if earlier is None or earlier.provider is not None:
+                # What a new library lacks by itself was nobody's before; where it stops others, they lose.
+                if earlier.provider is not None if earlier is not None else root.path not in self._added:
                     self._note_loss(key, earlier or need, need, before if earlier else after)
             elif (
                 earlier is not None
                 and earlier.provider is not None
                 and earlier.provider.object.identity != need.provider.object.identity
                 and need.consumer.real_path not in self._added
+                # A restored library is the one that its consumer was installed with.
+                and not (need.provider.path == earlier.provider.path and need.provider.real_path in self._added)
             ):
                 self._changed.setdefault(key, (earlier, need, after))
 
@@ -212,7 +247,14 @@ class _Judge:
 
     def _preloaded(self, names: set[str]) -> list[LibraryLoss]:
         """Judge needs that no closure ever met by path, but that an object loaded earlier may have met."""
-        preloads = Preloads(self._snapshot, self._owners, self._names, self._before.trace, self._deleted, self._leaving)
+        preloads = Preloads(
+            self._snapshot,
+            self._owners,
+            self._names,
+            self._before.trace,
+            self._deleted - self._added.keys(),
+            self._leaving,
+        )
         names = names | self._brought_in_by_leaving_roots(preloads)
         unmet = {
             key: need
@@ -275,15 +317,19 @@ class _Judge:
             assert before.provider is not None
             assert after.provider is not None
             consumer = before.consumer.real_path
-            versions = missing_versions(
-                evidence, consumer=consumer, name=before.name, provider=after.provider.real_path
-            )
-            symbols = missing_symbols(
-                evidence,
-                consumer=consumer,
-                before=before.provider.real_path,
-                after=_nearest_first(after.provider, trace),
-            )
+            versions: tuple[str, ...] = ()
+            symbols: tuple[str, ...] = ()
+            # The symbols of a file that is not on disk yet are checked by the probe of the run, not here.
+            if after.provider.real_path not in self._added:
+                versions = missing_versions(
+                    evidence, consumer=consumer, name=before.name, provider=after.provider.real_path
+                )
+                symbols = missing_symbols(
+                    evidence,
+                    consumer=consumer,
+                    before=before.provider.real_path,
+                    after=_nearest_first(after.provider, trace),
+                )
             changes.append(
                 ProviderChange(
                     consumer=self._consumer(before, Strength.LINKED, None, ()),

@@ -68,6 +68,31 @@ def lost_requirements(
     return tuple(sorted(lost.values(), key=lambda item: (item.dependent.name, item.requirement)))
 
 
+def unmet_requirements(
+    comers: Iterable[Distribution], staying: Iterable[Distribution], markers: Mapping[str, str]
+) -> tuple[tuple[Distribution, str], ...]:
+    """Return the requirements of new distributions that nothing satisfies: (distribution, requirement without marker).
+
+    Args:
+        comers: distributions that come.
+        staying: all distributions of the outcome, the new ones included.
+        markers: PEP 508 markers of the target environment, without ``extra``.
+    """
+    there = tuple(staying)
+    extras = _Extras(there, markers)
+    unmet = []
+    for comer in comers:
+        for text in comer.requires:
+            requirement = _parse(text)
+            if requirement is None or not extras.apply(requirement, comer.name):
+                continue
+            name = normalize_name(requirement.name)
+            if not any(item.name == name and _satisfies(item, requirement) for item in there):
+                requirement.marker = None
+                unmet.append((comer, str(requirement)))
+    return tuple(unmet)
+
+
 class _Extras:
     """Which extras somebody asks for; found out when a marker first depends on it."""
 

@@ -1,10 +1,14 @@
 """From a snapshot and a request to a plan: one final state for all names, judged once."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from safe_uninstall.analysis.acceptance import accept
+from safe_uninstall.analysis.actions import make_actions
+from safe_uninstall.analysis.change import Change, ChangeJudge, Judgement
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.findings import (
+    collision_findings,
     library_findings,
     ownership_findings,
     requirement_findings,
@@ -12,88 +16,68 @@ from safe_uninstall.analysis.findings import (
     unreadable_finding,
 )
 from safe_uninstall.analysis.fingerprint import fingerprint, fingerprint_parts
-from safe_uninstall.analysis.guards import judge_guards, reference
-from safe_uninstall.analysis.linkage import judge_linkage
-from safe_uninstall.analysis.metadata import lost_requirements
-from safe_uninstall.analysis.ownership import Owners, Ownership, judge_ownership, source_of_cache
-from safe_uninstall.analysis.selection import select
+from safe_uninstall.analysis.guards import judge_guards
+from safe_uninstall.analysis.ownership import Owners
+from safe_uninstall.analysis.requested import Asked, ask
 from safe_uninstall.analysis.unowned import find_unowned
-from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import Environment, InstallerKind
-from safe_uninstall.model.errors import UsageError
-from safe_uninstall.model.names import normalize_name
-from safe_uninstall.model.plan import (
-    Action,
-    ActionKind,
-    Code,
-    Finding,
-    Plan,
-    Prediction,
-    Request,
-    Severity,
-    Verdict,
-)
+from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Severity, Verdict
 from safe_uninstall.model.snapshot import Snapshot
+from safe_uninstall.model.wheel import WheelSource, WheelUnavailable
 
-_ACCEPTABLE = frozenset({Code.LIBRARY_LOST, Code.FILE_LOST, Code.REQUIREMENT_LOST, Code.SYMBOLS_LOST, Code.DLOPEN_LOST})
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _CODES = tuple(Code)
 
+_LOSSES = frozenset({Code.LIBRARY_LOST, Code.SYMBOLS_LOST, Code.FILE_LOST, Code.REQUIREMENT_LOST})
+"""Errors that a rewrite may avoid; any other refuses the request as such."""
 
-def make_plan(snapshot: Snapshot, request: Request) -> Plan:
+
+def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None = None) -> Plan:
     """Judge a request.
 
     Args:
         snapshot: the environment as it is.
         request: what the user asked for.
+        wheels: where wheels come from; asked only if the request has rewrites or installations that need one.
 
     Returns:
-        A plan with verdict ``block`` if any finding is an error that was not accepted, else ``allow``.
+        A plan with verdict ``block`` if any finding is an error that was not accepted; else ``allow`` when exactly
+        what was asked for is done, ``rewrite`` when something else is done so that nothing is lost.
 
     Raises:
         NotInstalled: names that nothing bears.
         UsageError: something that is no name, or an accepted loss that is none.
+        WheelsUnavailable: something to install cannot be had.
     """
-    leaving = select(snapshot, request.names)
     installer = request.installer or preferred_installer(snapshot.environment)
     commands = Commands(snapshot, installer, python=request.python)
     owners = Owners(snapshot.distributions)
-    guards = judge_guards(snapshot, request, leaving, commands)
-    ownership = judge_ownership(snapshot, leaving)
-    gone = {distribution.metadata_path for distribution in leaving}
-    survivors = tuple(item for item in snapshot.distributions if item.metadata_path not in gone)
-    linkage = judge_linkage(
-        snapshot,
-        owners,
-        deleted=ownership.deleted,
-        leaving=leaving,
-        use_library_path=request.use_library_path,
-    )
-    requirements = lost_requirements(leaving, survivors, snapshot.environment.markers)
-    findings = [
-        *guards,
-        *library_findings(linkage, owners, ownership, leaving, commands),
-        *ownership_findings(ownership, leaving, commands),
-        *requirement_findings(requirements, commands),
-        *unreadable_finding(snapshot, ownership.deleted),
-        *(unowned_finding(item) for item in find_unowned(snapshot, owners, ownership, leaving)),
-    ]
-    findings = _accept(findings, request.accepted_losses)
-    parts = fingerprint_parts(snapshot, deleted=ownership.deleted, released=ownership.released)
+    judge = ChangeJudge(snapshot, owners, use_library_path=request.use_library_path)
+    planner = _Planner(snapshot, request, commands, owners, judge, wheels)
+    decision = planner.decide(ask(snapshot, request, wheels))
+    judgement = decision.judgement
+    released = {path: kept for path, kept in judgement.ownership.released.items() if path not in judgement.written}
+    parts = fingerprint_parts(snapshot, deleted=judgement.ownership.deleted, released=judgement.ownership.released)
+    change = judgement.change
     return Plan(
         environment=snapshot.environment,
         fingerprint=fingerprint(parts),
         fingerprint_parts=parts,
         installer=installer,
         request=request,
-        verdict=Verdict.BLOCK if any(item.severity is Severity.ERROR for item in findings) else Verdict.ALLOW,
-        actions=_actions(snapshot, leaving, ownership),
-        findings=tuple(sorted(findings, key=_order)),
+        verdict=decision.verdict,
+        actions=make_actions(snapshot, judgement, kept=decision.kept, cascaded=decision.cascaded),
+        findings=tuple(sorted(decision.findings, key=_order)),
+        alternatives=decision.alternatives,
         prediction=Prediction(
-            removed=frozenset(gone),
-            deleted=ownership.deleted,
-            released=frozenset(ownership.released),
+            removed=frozenset(item.metadata_path for item in change.leaving),
+            deleted=judgement.ownership.deleted - judgement.written.keys(),
+            released=frozenset(released),
+            written=judgement.written,
+            restored=frozenset(item.metadata_path for item, _ in change.restored),
+            installed=frozenset(wheel.metadata_path for wheel in change.installed),
         ),
+        wheels=change.wheels,
     )
 
 
@@ -102,97 +86,100 @@ def preferred_installer(environment: Environment) -> InstallerKind:
     return InstallerKind.UV if environment.created_by_uv else InstallerKind.PIP
 
 
-def _actions(snapshot: Snapshot, leaving: tuple[Distribution, ...], ownership: Ownership) -> tuple[Action, ...]:
-    actions = []
-    claimed: set[str] = set()
-    caches = {path: source_of_cache(path) for path in ownership.deleted if path.endswith((".pyc", ".pyo"))}
-    for distribution in leaving:
-        own = {row.path for row in distribution.record.rows}
-        scripts = set(distribution.scripts)
-        beside = {path for path, source in caches.items() if source in own}
-        deleted = sorted(((own | scripts | beside) & ownership.deleted) - claimed)
-        claimed.update(deleted)
-        actions.append(
-            Action(
-                kind=ActionKind.UNINSTALL,
-                distribution=reference(distribution),
-                requested=True,
-                reason="requested",
-                paths=tuple(deleted),
-                bytes=_size(snapshot, deleted),
-                metadata_path=distribution.metadata_path,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decision:
+    verdict: Verdict
+    judgement: Judgement
+    findings: Iterable[Finding]
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cascaded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(slots=True)
+class _Planner:
+    _snapshot: Snapshot
+    _request: Request
+    _commands: Commands
+    _owners: Owners
+    _judge: ChangeJudge
+    _wheels: WheelSource | None
+
+    def decide(self, asked: Asked) -> _Decision:
+        """Judge the request as it stands; if it loses something, look for a rewrite that does not."""
+        judgement = self._judge.judge(Change(leaving=asked.leaving, installed=asked.installed))
+        findings = accept(self._findings(judgement), self._request.accepted_losses)
+        errors = {item.code for item in findings if item.severity is Severity.ERROR}
+        if not errors:
+            return _Decision(verdict=Verdict.ALLOW, judgement=judgement, findings=findings)
+        if errors <= _LOSSES:
+            return self._rewritten(asked, judgement, findings)
+        return _Decision(verdict=Verdict.BLOCK, judgement=judgement, findings=findings)
+
+    def _rewritten(self, asked: Asked, judgement: Judgement, findings: list[Finding]) -> _Decision:
+        # What rewrites need is loaded only where something would be lost.
+        from safe_uninstall.analysis.alternatives import find_alternatives
+        from safe_uninstall.analysis.rewriting import Resolution, rewrite
+
+        unavailable: tuple[WheelUnavailable, ...] = ()
+        if self._request.rewrites:
+            found = rewrite(
+                self._snapshot,
+                self._owners,
+                self._judge,
+                asked,
+                rewrites=frozenset(self._request.rewrites),
+                wheels=self._wheels,
             )
+            if isinstance(found, Resolution):
+                rewritten = self._findings(found.judgement)
+                if all(item.severity is not Severity.ERROR for item in rewritten):
+                    return _Decision(
+                        verdict=Verdict.REWRITE,
+                        judgement=found.judgement,
+                        findings=rewritten,
+                        kept=found.kept,
+                        cascaded=found.cascaded,
+                    )
+                findings = rewritten
+            else:
+                unavailable = found.unavailable
+        alternatives = find_alternatives(
+            self._snapshot, self._owners, self._judge, self._request, asked, self._commands
         )
-        released = sorted((own | scripts) & ownership.released.keys())
-        if released:
-            keepers = sorted({owner.name for path in released for owner in ownership.released[path]})
-            actions.append(
-                Action(
-                    kind=ActionKind.RELEASE,
-                    distribution=reference(distribution),
-                    requested=True,
-                    reason=f"owned by {', '.join(keepers)}",
-                    paths=tuple(released),
-                    bytes=_size(snapshot, released),
-                    metadata_path=distribution.metadata_path,
-                )
-            )
-    return tuple(actions)
-
-
-def _size(snapshot: Snapshot, paths: Iterable[str]) -> int:
-    return sum(snapshot.evidence.size(path) or 0 for path in paths)
-
-
-def _accept(findings: Iterable[Finding], names: tuple[str, ...]) -> list[Finding]:
-    """Turn the losses that the user accepts into warnings."""
-    mentioned: set[str] = set()
-    accepted = []
-    for finding in findings:
-        if finding.code in _ACCEPTABLE:
-            whole, parts = _subjects(finding)
-            matching = {name for name in names if any(_is(name, subject) for subject in (*whole, *parts))}
-            mentioned |= matching
-            if finding.severity is Severity.ERROR and _covers(matching, whole, parts):
-                finding = replace(finding, severity=Severity.WARNING, accepted=True)
-        accepted.append(finding)
-    unknown = [name for name in dict.fromkeys(names) if name not in mentioned]
-    if unknown:
-        listed = ", ".join(f"`{name}`" for name in unknown)
-        raise UsageError(
-            f"--accept-loss {listed}: this plan loses no such thing",
-            help=("leave the option out, or give a soname, path or distribution that an error names",),
+        if alternatives:
+            # Whole rewrites say what to do better than the help of single losses.
+            findings = [replace(item, help=()) if item.code in _LOSSES else item for item in findings]
+        return _Decision(
+            verdict=Verdict.BLOCK,
+            judgement=judgement,
+            findings=[_with_unavailable(item, unavailable) for item in findings],
+            alternatives=alternatives,
         )
-    return accepted
+
+    def _findings(self, judgement: Judgement) -> list[Finding]:
+        snapshot, commands, ownership = self._snapshot, self._commands, judgement.ownership
+        leaving = judgement.change.leaving
+        return [
+            *judge_guards(snapshot, self._request, leaving, commands),
+            *library_findings(judgement.linkage, self._owners, ownership, leaving, commands),
+            *ownership_findings(ownership, leaving, commands),
+            *collision_findings(judgement.collisions),
+            *requirement_findings(judgement.requirements, judgement.unmet, commands),
+            *unreadable_finding(snapshot, ownership.deleted),
+            *(unowned_finding(item) for item in find_unowned(snapshot, self._owners, ownership, leaving)),
+        ]
 
 
-def _subjects(finding: Finding) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names by which a loss is accepted: those that each stand for all of it, and those for parts of it."""
-    references = [finding.distribution, *(claimant.distribution for claimant in finding.claimants)]
-    whole = [item.name for item in references if item is not None]
-    if finding.soname is not None:
-        whole.append(finding.soname)
-    if finding.code is Code.FILE_LOST:
-        return tuple(whole), finding.paths
-    if finding.path is not None:
-        whole.append(finding.path)
-    consumers = {item.path if item.distribution is None else item.distribution.name for item in finding.consumers}
-    return tuple(whole), tuple(sorted(consumers))
-
-
-def _covers(names: Iterable[str], whole: Iterable[str], parts: tuple[str, ...]) -> bool:
-    """Return whether ``names`` hold one that stands for all of a loss, or one for each of its parts."""
-    names = tuple(names)
-    if any(_is(name, subject) for name in names for subject in whole):
-        return True
-    return bool(parts) and all(any(_is(name, part) for name in names) for part in parts)
-
-
-def _is(name: str, subject: str) -> bool:
-    """Return whether what the user wrote means ``subject``: a path, maybe shortened, a soname or a distribution."""
-    if subject.startswith("/"):
-        return subject == name or subject.endswith(f"/{name}")
-    return name == subject or normalize_name(name) == subject
+def _with_unavailable(finding: Finding, unavailable: tuple[WheelUnavailable, ...]) -> Finding:
+    """Say with a loss which wheels would have avoided it, and how to supply them."""
+    if finding.severity is not Severity.ERROR or finding.code not in (Code.FILE_LOST, Code.LIBRARY_LOST):
+        return finding
+    names = {claimant.distribution.name for claimant in finding.claimants}
+    missing = [item for item in unavailable if item.requirement.partition("==")[0] in names]
+    notes = tuple(f"no wheel for {item.requirement}: {item.reason}" for item in missing)
+    help = tuple(text for item in missing for text in item.help)
+    return replace(finding, notes=(*finding.notes, *notes), help=help or finding.help)
 
 
 def _order(finding: Finding) -> tuple[int, int, str, str, str]:

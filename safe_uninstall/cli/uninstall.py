@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +15,10 @@ from safe_uninstall.cli.output import ProgressLine, print_data, print_talk, term
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import EnvironmentNotFound, UsageError
 from safe_uninstall.model.outcome import ExitStatus, OutcomeState
-from safe_uninstall.model.plan import Request, Verdict
+from safe_uninstall.model.plan import Request, Rewrite, Verdict
 
 if TYPE_CHECKING:
+    from safe_uninstall.cli.wheels import LazyWheels
     from safe_uninstall.model.environment import Environment
     from safe_uninstall.model.outcome import Outcome
     from safe_uninstall.model.plan import Plan
@@ -65,6 +67,14 @@ _STATUS = {
     default="auto",
     help="What carries it out. Default: uv where uv made the environment, else pip.",
 )
+@click.option("--restore", is_flag=True, help="Reinstall survivors whose own files are, or would be, gone.")
+@click.option("--substitute", is_flag=True, help="Install what a consumer requires and nobody provides.")
+@click.option("--keep-needed", is_flag=True, help="Keep what is still needed of what was named.")
+@click.option("--cascade", is_flag=True, help="Remove what would break too; never implied.")
+@click.option("--rewrite", is_flag=True, help="--restore, --substitute and --keep-needed, preferred in this order.")
+@click.option("--install", multiple=True, metavar="REQ", help="Install REQ in the same transaction.")
+@click.option("--find-links", multiple=True, metavar="PLACE", help="Look for wheels there first (directory or page).")
+@click.option("--no-index", is_flag=True, help="Ask no index for wheels.")
 @click.option("--keep-backup", is_flag=True, help="Keep the removed files, and print where.")
 @click.option(
     "--use-ld-library-path",
@@ -81,7 +91,7 @@ def command(**options: Any) -> int:  # fmt: skip
     """
     common = take_common(options)
     names = (*options["packages"], *_from_files(options["requirement"]))
-    if not names:
+    if not names and not options["install"]:
         raise UsageError("name at least one distribution to remove", help=("see all options: safe-uninstall --help",))
     as_json = options["format"] == "json"
     dry_run = options["dry_run"]
@@ -109,6 +119,8 @@ class _Uninstall:
         installer = options["installer"]
         self._request = Request(
             names=names,
+            rewrites=_rewrites(options),
+            install=options["install"],
             accepted_losses=options["accept_loss"],
             use_library_path=options["use_ld_library_path"],
             break_system_packages=options["break_system_packages"],
@@ -117,15 +129,46 @@ class _Uninstall:
             tool_prefix=os.path.realpath(sys.prefix),
         )
         self._line = ProgressLine(enabled=not common.quiet and not as_json)
+        self._wheels: LazyWheels | None = None
 
     def run(self) -> int:
         from safe_uninstall.scan.environment import find_environment
 
         environment = find_environment(self._common.python, variables=os.environ, directory=os.getcwd())
+        if not self._request.rewrites and not self._request.install and not self._may_choose():
+            return self._run(environment)
+        from safe_uninstall.cli.wheels import LazyWheels
+
+        with LazyWheels(
+            environment,
+            find_links=self._options["find_links"],
+            no_index=self._options["no_index"],
+            progress=self._tell,
+            show=not self._common.quiet and not self._as_json and sys.stderr.isatty(),
+        ) as self._wheels:
+            return self._run(environment)
+
+    def _may_choose(self) -> bool:
+        return not self._options["yes"] and not self._dry_run and not self._as_json and _can_ask()
+
+    def _tell(self, text: str) -> None:
+        self._line.close()
+        if not self._common.quiet and not self._as_json:
+            print_talk(f"{text} …")
+
+    def _run(self, environment: Environment) -> int:
         try:
-            plan = self._plan(self._scan(environment))
+            snapshot = self._scan(environment)
+            plan = self._plan(snapshot)
         finally:
             self._line.close()
+        if plan.alternatives and self._may_choose():
+            self._show(plan)
+            chosen = _choose(plan)
+            if chosen is None:
+                return ExitStatus.BLOCKED
+            self._request = replace(self._request, rewrites=(*self._request.rewrites, *chosen))
+            plan = self._plan(snapshot)
         if self._options["output"]:
             _save(plan, self._options["output"])
         if self._dry_run or plan.verdict is Verdict.BLOCK:
@@ -151,7 +194,7 @@ class _Uninstall:
     def _plan(self, snapshot: Snapshot) -> Plan:
         from safe_uninstall.analysis.plan import make_plan
 
-        return make_plan(snapshot, self._request)
+        return make_plan(snapshot, self._request, self._wheels)
 
     def _show(self, plan: Plan) -> None:
         if self._as_json:
@@ -204,6 +247,28 @@ class _Uninstall:
         color = self._common.paint_on(sys.stdout if committed else sys.stderr)
         text = render_outcome(outcome, verbose=self._common.verbose, color=color)
         (print_data if committed else print_talk)(text)
+
+
+def _rewrites(options: dict[str, Any]) -> tuple[Rewrite, ...]:
+    """Return the rewrites that the flags allow, preferred first."""
+    names = {rewrite for rewrite in Rewrite if options[rewrite.value.replace("-", "_")]}
+    if options["rewrite"]:
+        names |= {Rewrite.RESTORE, Rewrite.SUBSTITUTE, Rewrite.KEEP_NEEDED}
+    return tuple(rewrite for rewrite in Rewrite if rewrite in names)
+
+
+def _choose(plan: Plan) -> tuple[Rewrite, ...] | None:
+    """Ask which of a blocked plan's rewrites to take; None: none."""
+    for number, alternative in enumerate(plan.alternatives, 1):
+        print_talk(f"  {number}. {alternative.summary}")
+    last = len(plan.alternatives)
+    numbers = "1" if last == 1 else f"1-{last}"
+    click.echo(f"Take {numbers}, or nothing [nothing]? ", nl=False, err=True)
+    answer = sys.stdin.readline().strip()
+    if not answer.isdecimal() or not 1 <= int(answer) <= last:
+        print_talk("Nothing changed.")
+        return None
+    return plan.alternatives[int(answer) - 1].rewrites
 
 
 def _save(plan: Plan, path: str) -> None:

@@ -98,6 +98,16 @@ def find_installer(
     return _pip_installer(environment, break_system_packages, has_own_pip, uv)
 
 
+def find_pip(environment: Environment, *, has_own_pip: bool) -> tuple[str, ...] | None:
+    """Return the command that runs pip for an environment, up to the sub-command; None when no pip can serve it."""
+    requirement = tool_pip_requirement()
+    python = environment.python
+    if requirement is not None and _supports(requirement, environment.python_version):
+        target = () if python is None else ("--python", python)
+        return (sys.executable, "-m", "pip", *target)
+    return (python, "-m", "pip") if has_own_pip and python is not None else None
+
+
 def find_uv() -> str | None:
     """Return the path of uv: what the variable UV names, else beside the running interpreter, else on PATH."""
     import shutil
@@ -116,8 +126,33 @@ def run_installer(installer: Installer, names: tuple[str, ...]) -> InstallerRun:
     return run_program(command)
 
 
-def run_program(command: tuple[str, ...]) -> InstallerRun:
+def run_installation(installer: Installer, pins: tuple[str, ...], directory: str) -> InstallerRun:
+    """Install distributions from wheels in one directory, over what is there, and nothing else.
+
+    Wheels are found by name, not given by path, so that no ``direct_url.json`` says they came from that directory.
+
+    Args:
+        installer: pip or uv.
+        pins: ``name==version``.
+        directory: where the wheels are.
+    """
+    only = ("--no-deps", "--no-index", "--find-links", directory)
+    if installer.kind is InstallerKind.UV:
+        return run_program(
+            (*installer.command, "install", *installer.options, *only, "--offline", "--reinstall", *pins)
+        )
+    options = tuple(option for option in installer.options if option != "-y")
+    quiet = ("--no-warn-script-location", "--no-warn-conflicts")
+    return run_program((*installer.command, "install", *options, *only, *quiet, "--force-reinstall", *pins))
+
+
+def run_program(command: tuple[str, ...], *, show: bool = False) -> InstallerRun:
     """Run a program to its end with a cleaned environment; its output is captured.
+
+    Args:
+        command: the program and its arguments.
+        show: let its standard output go to our standard error, where a terminal shows its progress; only what it
+            says on standard error is then captured.
 
     Raises:
         OSError: it cannot be started.
@@ -125,19 +160,18 @@ def run_program(command: tuple[str, ...]) -> InstallerRun:
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stdout=2 if show else subprocess.PIPE,
+        stderr=subprocess.PIPE if show else subprocess.STDOUT,
         env=_variables(),
         start_new_session=True,
     )
     try:
-        output, _ = process.communicate()
+        output, errors = process.communicate()
     except BaseException:
         _end(process)
         raise
-    return InstallerRun(
-        command=command, returncode=process.returncode, output=output.decode("utf-8", "replace").strip()
-    )
+    said = errors if show else output
+    return InstallerRun(command=command, returncode=process.returncode, output=said.decode("utf-8", "replace").strip())
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -33,6 +33,8 @@ class Step(Enum):
     """The installer runs."""
     RELEASING = "releasing"
     """Released paths that the installer took are put back."""
+    INSTALLING = "installing"
+    """The installer installs wheels that are at hand."""
     VERIFYING = "verifying"
     """The environment is scanned again."""
     COMMITTED = "committed"

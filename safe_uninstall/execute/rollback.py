@@ -4,6 +4,7 @@ import os
 import posixpath
 import shutil
 
+from safe_uninstall.execute.installation import remove_what_is_new
 from safe_uninstall.execute.journal import Journal, Step
 from safe_uninstall.execute.stash import TEMPORARY_SUFFIX, Stash
 
@@ -19,6 +20,7 @@ def roll_back(journal: Journal, stash: Stash) -> tuple[str, ...]:
     except OSError:
         # A full disk must not keep files from coming back; the stash says all that is needed.
         pass
+    remove_what_is_new(journal.facts(Step.PREPARED))
     problems = [f"{item.path}: {item.reason}" for item in stash.put_back()]
     if not problems:
         problems = [f"{path} is not as it was" for path in stash.differences()]

@@ -2,9 +2,11 @@
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from safe_uninstall.analysis.fingerprint import describe_changes
+from safe_uninstall.execute.installation import install_wheels, kept_paths, what_will_be_new
 from safe_uninstall.execute.installers import Installer, InstallerRun, find_installer, run_installer
 from safe_uninstall.execute.interrupts import Interrupted, interruptible, uninterrupted
 from safe_uninstall.execute.journal import Journal, Step, create_journal, sweep, unfinished
@@ -123,7 +125,8 @@ class _Run:
                 raise _not_writable(prefix, error) from None
             raise
         try:
-            reason, mismatches = self._change(journal, stash)
+            with self._lock_for_installer():
+                reason, mismatches = self._change(journal, stash)
             if reason is None:
                 journal.write(Step.COMMITTED, keep_backup=self._keep_backup)
         except (Interrupted, Exception) as error:
@@ -134,6 +137,18 @@ class _Run:
         with uninterrupted():
             return self._undo(journal, stash, reason, mismatches)
 
+    @contextmanager
+    def _lock_for_installer(self) -> Iterator[None]:
+        """Give the lock back to an installer that would wait for it for ever, and take it again afterwards."""
+        if self._installer.respects_lock_timeout:
+            yield
+            return
+        self._lock.__exit__(None, None, None)
+        try:
+            yield
+        finally:
+            self._lock.__enter__()
+
     def _prepare(self, journal: Journal, stash: Stash) -> None:
         self._progress("keeping what will be touched")
         touched = self._touched()
@@ -142,8 +157,10 @@ class _Run:
             Step.PREPARED,
             names=list(self._plan.request.names),
             removed=sorted(item.label for item in self._leaving),
+            installed=[f"{wheel.name} {wheel.version}" for wheel in self._plan.wheels],
             fingerprint=self._plan.fingerprint,
             leftovers=_leftovers(directories),
+            **what_will_be_new(self._plan.prediction),
         )
         journal.write(Step.STASHING, files=len(touched))
         stash.keep(touched, directories)
@@ -151,7 +168,7 @@ class _Run:
 
     def _change(self, journal: Journal, stash: Stash) -> tuple[str | None, tuple[str, ...]]:
         """Do it; return why it must be rolled back, and what differs from the prediction."""
-        kept = [entry.path for entry in stash.entries if entry.path not in self._plan.prediction.deleted]
+        kept = kept_paths(self._plan.prediction, stash)
         staying = self._plan.prediction.released
         journal.write(Step.TRIMMING)
         for distribution in self._leaving:
@@ -167,6 +184,12 @@ class _Run:
         if failed:
             return f"{failed[0].path} could not be put back: {failed[0].reason}", ()
         _finish_deletion(self._plan)
+        if self._plan.wheels:
+            self._progress("installing")
+            journal.write(Step.INSTALLING, installed=[f"{item.name} {item.version}" for item in self._plan.wheels])
+            reason = install_wheels(self._plan, self._installer, journal, stash, self._output)
+            if reason is not None:
+                return reason, ()
         self._progress("verifying")
         journal.write(Step.VERIFYING)
         mismatches = compare_outcome(self._plan.prediction, self._snapshot, self._rescan(), stash)
@@ -178,8 +201,6 @@ class _Run:
         """Run the installer: once for all names, and again for pip where a name is installed several times."""
         run: InstallerRun | None = None
         waiting = [item.name for item in self._leaving]
-        if not self._installer.respects_lock_timeout:
-            self._lock.__exit__(None, None, None)
         while waiting:
             names = tuple(dict.fromkeys(waiting))
             run = run_installer(self._installer, names)
@@ -190,8 +211,6 @@ class _Run:
                 waiting = []
             for name in names if waiting else ():
                 waiting.remove(name)
-        if not self._installer.respects_lock_timeout:
-            self._lock.__enter__()
         return run
 
     def _touched(self) -> list[str]:
@@ -200,14 +219,17 @@ class _Run:
         uv removes a ``__pycache__`` with all that is in it, whoever's source the byte code is of.
         """
         prediction = self._plan.prediction
-        touched = {*prediction.deleted, *prediction.released}
+        touched = {*prediction.deleted, *prediction.released, *prediction.written}
+        restored = [item for item in self._snapshot.distributions if item.metadata_path in prediction.restored]
+        for distribution in restored:
+            touched.update(row.path for row in distribution.record.rows)
         for directory in {posixpath.dirname(path) for path in touched if path.endswith(".py")}:
             cache = posixpath.join(directory, "__pycache__")
             try:
                 touched.update(posixpath.join(cache, name) for name in os.listdir(cache))
             except OSError:
                 continue
-        for distribution in self._leaving:
+        for distribution in (*self._leaving, *restored):
             for directory, _, names in os.walk(distribution.metadata_path):
                 touched.update(posixpath.join(directory, name) for name in names)
         return sorted(touched)

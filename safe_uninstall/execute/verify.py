@@ -56,7 +56,11 @@ def _mismatches(prediction: Prediction, before: Snapshot, after: Snapshot, stash
         elif (there.version, there.record.digest) != (item.version, item.record.digest):
             yield f"{item.label} was changed by somebody else"
     for item in now.values():
-        yield f"{item.label} was installed by somebody else"
+        if item.metadata_path not in prediction.installed:
+            yield f"{item.label} was installed by somebody else"
+    for path in sorted(prediction.installed - now.keys()):
+        yield f"{path} was not installed"
+    yield from _wrong_bytes(prediction, after)
     for path in sorted(prediction.deleted):
         if not path.endswith(".pyc") and _exists(after, path):
             yield f"{path} is still there"
@@ -68,9 +72,22 @@ def _mismatches(prediction: Prediction, before: Snapshot, after: Snapshot, stash
             yield from _lost_claims(item, prediction, before, after)
 
 
+def _wrong_bytes(prediction: Prediction, after: Snapshot) -> Iterator[str]:
+    """Compare what wheels wrote with their RECORDs; installers change the first line of scripts."""
+    scripts = f"{after.environment.scripts}/"
+    for path, hash_ in sorted(prediction.written.items()):
+        algorithm, separator, digest = hash_.partition("=")
+        if not _exists(after, path):
+            yield f"{path} was not written"
+        elif (
+            separator and not path.startswith(scripts) and after.evidence.digest(path, algorithm) != digest.rstrip("=")
+        ):
+            yield f"{path} has other bytes than its wheel"
+
+
 def _lost_claims(item: Distribution, prediction: Prediction, before: Snapshot, after: Snapshot) -> Iterator[str]:
     for row in item.record.rows:
-        if row.path in prediction.deleted or row.path.endswith(".pyc"):
+        if row.path in prediction.deleted or row.path in prediction.written or row.path.endswith(".pyc"):
             continue
         if not _exists(after, row.path) and _exists(before, row.path):
             yield f"{row.path} of {item.label} is gone"

@@ -1,6 +1,7 @@
 """Errors that carry their evidence; the command line makes the sentence and the exit status of them."""
 
 from safe_uninstall.model.outcome import ExitStatus
+from safe_uninstall.model.wheel import WheelUnavailable
 
 
 class SafeUninstallError(Exception):
@@ -50,6 +51,19 @@ class InstallerUnavailable(SafeUninstallError):
 
     slug = "installer"
     exit_status = ExitStatus.USAGE
+
+
+class WheelsUnavailable(SafeUninstallError):
+    """Something that the request needs to install cannot be had; found out before anything changes."""
+
+    slug = "wheel"
+    exit_status = ExitStatus.BLOCKED
+
+    def __init__(self, missing: tuple[WheelUnavailable, ...]) -> None:
+        """Keep what is missing and why."""
+        told = "; ".join(f"no wheel for {item.requirement}: {item.reason}" for item in missing)
+        super().__init__(told, help=tuple(text for item in missing for text in item.help))
+        self.missing = missing
 
 
 class EnvironmentBusy(SafeUninstallError):

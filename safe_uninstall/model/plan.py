@@ -1,10 +1,12 @@
 """Requests and the decisions made about them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from safe_uninstall.model.environment import Environment, InstallerKind
 from safe_uninstall.model.linkage import Strength
+from safe_uninstall.model.wheel import Wheel
 
 
 class Rewrite(Enum):
@@ -189,7 +191,13 @@ class Prediction:
     deleted: frozenset[str]
     """Paths that will be gone."""
     released: frozenset[str]
-    """Paths of leaving distributions that must be there afterwards, byte for byte."""
+    """Paths of leaving distributions that must be there afterwards, the very files."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """Paths that restored and installed wheels write, each with its RECORD hash (``sha256=…``, or empty)."""
+    restored: frozenset[str] = frozenset()
+    """Metadata paths of the distributions that are installed again, the same version over itself."""
+    installed: frozenset[str] = frozenset()
+    """Metadata paths of the distributions that are new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,3 +217,5 @@ class Plan:
     """Errors first, then warnings, then notes; stable order within."""
     alternatives: tuple[Alternative, ...] = ()
     prediction: Prediction
+    wheels: tuple[Wheel, ...] = ()
+    """What is installed, restored distributions first, each list sorted by name."""

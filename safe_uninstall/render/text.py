@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from safe_uninstall.model.outcome import Outcome, OutcomeState
-from safe_uninstall.model.plan import ActionKind, Code, Consumer, Finding, Plan, Severity, Verdict
+from safe_uninstall.model.plan import Action, ActionKind, Code, Consumer, Finding, Plan, Severity, Verdict
 from safe_uninstall.render.paths import Relative, relative_to_site_packages
 from safe_uninstall.render.style import Style, count, escaped, printable, size, wrap
 
@@ -44,6 +44,7 @@ def render_plan(
         ),
         actions=escaped(plan.actions),
         findings=escaped(plan.findings),
+        alternatives=escaped(plan.alternatives),
     )
     return "\n".join(_PlanText(shown, Style(color=color), verbose, width).lines(dry_run=dry_run, quiet=quiet))
 
@@ -58,10 +59,20 @@ def render_outcome(outcome: Outcome, *, verbose: bool, color: bool) -> str:
         if stash is not None:
             lines.append(f"Backup kept in {stash}")
         actions = escaped(outcome.plan.actions)
-        labels = ", ".join(action.distribution.label for action in actions if action.kind is ActionKind.UNINSTALL)
+        parts = []
+        if labels := _labels(actions, ActionKind.UNINSTALL):
+            parts.append(f"{style.paint('good', 'Removed')} {labels} ({size(outcome.bytes_freed)}).")
+        for kind, verb in (
+            (ActionKind.RESTORE, "Restored"),
+            (ActionKind.INSTALL, "Installed"),
+            (ActionKind.KEEP, "Kept"),
+        ):
+            if labels := _labels(actions, kind):
+                parts.append(f"{style.paint('good', verb)} {labels}.")
         kept = sum(len(action.paths) for action in actions if action.kind is ActionKind.RELEASE)
-        tail = f" Kept {count(kept, 'file')} that others own." if kept else ""
-        lines.append(f"{style.paint('good', 'Removed')} {labels} ({size(outcome.bytes_freed)}).{tail}")
+        if kept:
+            parts.append(f"Kept {count(kept, 'file')} that others own.")
+        lines.append(" ".join(parts))
         return "\n".join(lines)
     relative = relative_to_site_packages(outcome.plan.environment)
     help = style.paint("help", "help")
@@ -81,6 +92,10 @@ def render_outcome(outcome: Outcome, *, verbose: bool, color: bool) -> str:
     return "\n".join(lines)
 
 
+def _labels(actions: Iterable[Action], kind: ActionKind) -> str:
+    return ", ".join(action.distribution.label for action in actions if action.kind is kind)
+
+
 class _PlanText:
     """Writes one plan, line by line."""
 
@@ -96,6 +111,9 @@ class _PlanText:
         for number, finding in enumerate(findings):
             following = findings[number + 1] if number + 1 < len(findings) else None
             yield from self._finding(finding, following)
+        for alternative in self._plan.alternatives:
+            yield from self._wrapped(f"{self._style.paint('help', 'help')}: {alternative.summary}")
+            yield f"        {alternative.command}"
         if self._plan.verdict is not Verdict.BLOCK and not quiet:
             yield from _actions(self._plan, self._paths, self._style, self._verbose)
         yield from self._wrapped(_verdict(self._plan, self._style, dry_run))
@@ -199,9 +217,9 @@ def _actions(plan: Plan, paths: Relative, style: Style, verbose: bool) -> Iterat
         ActionKind.KEEP: "keep",
     }
     for action in plan.actions:
-        what = f"{count(len(action.paths), 'file')}, {size(action.bytes)}"
+        what = f"{count(len(action.paths), 'file')}, {size(action.bytes)}" if action.paths else ""
         tail = f" of {action.distribution.label}" if action.kind is ActionKind.RELEASE else ""
-        head = what if action.kind is ActionKind.RELEASE else f"{action.distribution.label}   {what}"
+        head = what if action.kind is ActionKind.RELEASE else f"{action.distribution.label}   {what}".rstrip()
         reason = "" if action.kind is ActionKind.UNINSTALL and action.requested else f"   {action.reason}"
         yield f"  {style.paint('code', f'{words[action.kind]:<7}')} {head}{tail}{reason}"
         if verbose:
@@ -209,6 +227,7 @@ def _actions(plan: Plan, paths: Relative, style: Style, verbose: bool) -> Iterat
 
 
 def _verdict(plan: Plan, style: Style, dry_run: bool) -> str:
+    removed = {action.distribution for action in plan.actions if action.kind is ActionKind.UNINSTALL}
     requested = len({action.distribution for action in plan.actions if action.requested})
     if plan.verdict is Verdict.BLOCK:
         tallies = [f"{requested} requested", *_tallies(plan.findings)]
@@ -216,9 +235,13 @@ def _verdict(plan: Plan, style: Style, dry_run: bool) -> str:
     freed = sum(action.bytes for action in plan.actions if action.kind is ActionKind.UNINSTALL)
     tallies = list(_tallies(plan.findings))
     tail = f", {', '.join(tallies)}" if tallies else ""
-    what = f"{count(requested, 'distribution')}, {size(freed)}{tail}"
-    verb = "Would remove" if dry_run else "To remove"
-    return f"{style.paint('good', verb)} {what}.{' Nothing changed.' if dry_run else ''}"
+    verb, *more = ("Would remove", "restore", "install") if dry_run else ("To remove", "to restore", "to install")
+    what = f"{count(len(removed), 'distribution')}, {size(freed)}"
+    for kind, word in zip((ActionKind.RESTORE, ActionKind.INSTALL), more, strict=True):
+        others = [action for action in plan.actions if action.kind is kind]
+        if others:
+            what += f"; {word} {len(others)}, {size(sum(action.bytes for action in others))}"
+    return f"{style.paint('good', verb)} {what}{tail}.{' Nothing changed.' if dry_run else ''}"
 
 
 def _tallies(findings: Iterable[Finding]) -> Iterator[str]:

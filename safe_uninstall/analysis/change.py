@@ -1,0 +1,164 @@
+"""What a change does to an environment: what goes, what comes, and everything that is lost by it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from safe_uninstall.analysis.linkage import Baseline, LinkageJudgement, judge_linkage
+from safe_uninstall.analysis.metadata import LostRequirement, lost_requirements, unmet_requirements
+from safe_uninstall.analysis.ownership import Match, Owners, Ownership, compare, judge_ownership
+from safe_uninstall.model.distribution import Distribution, Record, RecordState
+from safe_uninstall.model.elf import ElfObject
+from safe_uninstall.model.snapshot import Snapshot
+from safe_uninstall.model.wheel import Wheel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One final state of an environment, as what is different from the baseline."""
+
+    leaving: tuple[Distribution, ...]
+    """Distributions that go, sorted by name and metadata path."""
+    restored: tuple[tuple[Distribution, Wheel], ...] = ()
+    """Survivors that are installed again from their own wheel, sorted by name."""
+    installed: tuple[Wheel, ...] = ()
+    """Wheels of distributions that are not there yet, or whose old version is among ``leaving``; sorted by name."""
+
+    @property
+    def wheels(self) -> tuple[Wheel, ...]:
+        """All wheels, restored ones first."""
+        return (*(wheel for _, wheel in self.restored), *self.installed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collision:
+    """A survivor whose good files a wheel would overwrite with other bytes."""
+
+    survivor: Distribution
+    wheel: Wheel
+    paths: tuple[str, ...]
+    """Sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """Everything that follows from a change."""
+
+    change: Change
+    ownership: Ownership
+    """What happens to the paths of the leaving; survivors that are restored do not count as overwritten."""
+    linkage: LinkageJudgement
+    requirements: tuple[LostRequirement, ...]
+    unmet: tuple[tuple[Distribution, str], ...]
+    """Requirements of installed wheels that nothing satisfies, with the wheel as a distribution."""
+    collisions: tuple[Collision, ...]
+    written: Mapping[str, str]
+    """Path to RECORD hash of all that wheels write."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is lost: no file, no library, no requirement."""
+        lost = self.ownership.overwritten or self.linkage.blocking or self.linkage.incompatible
+        return not (lost or self.requirements or self.unmet or self.collisions)
+
+
+class ChangeJudge:
+    """Judges changes of one snapshot; what they have in common is worked out once."""
+
+    def __init__(self, snapshot: Snapshot, owners: Owners, *, use_library_path: bool) -> None:
+        """Judge over ``snapshot``, LD_LIBRARY_PATH of the planning shell included if ``use_library_path``."""
+        self._snapshot = snapshot
+        self._owners = owners
+        self._baseline = Baseline(snapshot, use_library_path=use_library_path)
+        self._known: dict[tuple[frozenset[str], frozenset[str], frozenset[int]], Judgement] = {}
+
+    def judge(self, change: Change) -> Judgement:
+        """Return what a change does; asked again, the same answer."""
+        key = (
+            frozenset(item.metadata_path for item in change.leaving),
+            frozenset(item.metadata_path for item, _ in change.restored),
+            # Wheels outlive the judge, so that their addresses stand for them.
+            frozenset(id(wheel) for wheel in change.wheels),
+        )
+        judgement = self._known.get(key)
+        if judgement is None:
+            judgement = self._known[key] = self._judge(change)
+        return judgement
+
+    def _judge(self, change: Change) -> Judgement:
+        snapshot = self._snapshot
+        gone = {item.metadata_path for item in change.leaving}
+        survivors = [item for item in snapshot.distributions if item.metadata_path not in gone]
+        ownership = judge_ownership(snapshot, change.leaving)
+        restored = {item.metadata_path for item, _ in change.restored}
+        written = {row.path: row.hash for wheel in change.wheels for row in wheel.rows}
+        if restored:
+            overwritten = tuple(item for item in ownership.overwritten if item.survivor.metadata_path not in restored)
+            damaged = tuple(item for item in ownership.damaged if item.survivor.metadata_path not in restored)
+            edited = tuple(path for path in ownership.edited if path not in written)
+            ownership = replace(ownership, overwritten=overwritten, damaged=damaged, edited=edited)
+        comers = tuple(as_distribution(wheel, snapshot) for wheel in change.installed)
+        staying = (*survivors, *comers)
+        markers = snapshot.environment.markers
+        return Judgement(
+            change=change,
+            ownership=ownership,
+            linkage=judge_linkage(
+                snapshot,
+                self._owners,
+                deleted=ownership.deleted | self._replaced(change),
+                leaving=change.leaving,
+                added=_added(change.wheels),
+                baseline=self._baseline,
+            ),
+            requirements=lost_requirements(change.leaving, staying, markers),
+            unmet=unmet_requirements(comers, staying, markers),
+            collisions=tuple(self._collisions(change, survivors)),
+            written=written,
+        )
+
+    def _replaced(self, change: Change) -> frozenset[str]:
+        """Return the libraries that a reinstallation takes away before it brings its own."""
+        objects = self._snapshot.objects
+        return frozenset(row.path for item, _ in change.restored for row in item.record.rows if row.path in objects)
+
+    def _collisions(self, change: Change, survivors: Iterable[Distribution]) -> Iterator[Collision]:
+        """Find survivors that own bytes which a wheel would overwrite; installing what collides solves nothing."""
+        restored = {item.metadata_path: wheel for item, wheel in change.restored}
+        for wheel in change.wheels:
+            hashes = {row.path: row.hash for row in wheel.rows if row.hash}
+            for survivor in survivors:
+                if restored.get(survivor.metadata_path) is wheel:
+                    continue
+                lost = tuple(
+                    sorted(
+                        row.path
+                        for row in survivor.record.rows
+                        if row.hash
+                        and row.path in hashes
+                        and row.hash.rstrip("=") != hashes[row.path].rstrip("=")
+                        and not row.path.endswith((".pyc", ".pyo"))
+                        and (survivor.metadata_path in restored or compare(self._snapshot.evidence, row) is Match.SAME)
+                    )
+                )
+                if lost:
+                    yield Collision(survivor=survivor, wheel=wheel, paths=lost)
+
+
+def as_distribution(wheel: Wheel, snapshot: Snapshot) -> Distribution:
+    """Return a wheel as the distribution that installing it makes."""
+    return Distribution(
+        name=wheel.name,
+        version=wheel.version,
+        metadata_path=wheel.metadata_path,
+        site_packages=snapshot.environment.site_packages[0],
+        record=Record(state=RecordState.PRESENT, rows=wheel.rows),
+        requires=wheel.requires,
+        provides_extra=wheel.provides_extra,
+    )
+
+
+def _added(wheels: Iterable[Wheel]) -> dict[str, ElfObject]:
+    added: dict[str, ElfObject] = {}
+    for wheel in wheels:
+        added.update(wheel.objects)
+    return added

@@ -1,0 +1,60 @@
+"""What a request comes to before anything is judged: distributions that go, wheels that come."""
+
+from dataclasses import dataclass
+
+from safe_uninstall.analysis.selection import select
+from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.errors import UsageError, WheelsUnavailable
+from safe_uninstall.model.plan import Request
+from safe_uninstall.model.snapshot import Snapshot
+from safe_uninstall.model.wheel import Wheel, WheelSource, WheelUnavailable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request, resolved."""
+
+    leaving: tuple[Distribution, ...]
+    """Distributions that the request names, and those that an installation replaces; sorted."""
+    installed: tuple[Wheel, ...]
+    """Sorted by name."""
+
+
+def ask(snapshot: Snapshot, request: Request, wheels: WheelSource | None) -> Asked:
+    """Resolve the names and requirements of a request.
+
+    Args:
+        snapshot: the environment.
+        request: what the user asked for.
+        wheels: where wheels come from.
+
+    Raises:
+        NotInstalled: names that nothing bears.
+        UsageError: something that is no name, or both removed and installed in the same version.
+        WheelsUnavailable: something to install cannot be had.
+    """
+    named = select(snapshot, request.names) if request.names else ()
+    if not request.install:
+        return Asked(leaving=named, installed=())
+    if wheels is None:
+        raise UsageError("nothing can be installed without a source of wheels")
+    found = wheels.resolve(request.install)
+    if isinstance(found, WheelUnavailable):
+        raise WheelsUnavailable((found,))
+    return combine(snapshot, named, found)
+
+
+def combine(snapshot: Snapshot, named: tuple[Distribution, ...], wheels: tuple[Wheel, ...]) -> Asked:
+    """Return a request with wheels that come too: what they replace goes, what is there already does not come."""
+    leaving = {item.metadata_path: item for item in named}
+    installed = []
+    for wheel in sorted(wheels, key=lambda item: item.name):
+        old = [item for item in snapshot.distributions if item.name == wheel.name and item.owned_here]
+        if any(item.version == wheel.version and item.metadata_path not in leaving for item in old):
+            continue
+        leaving.update((item.metadata_path, item) for item in old)
+        installed.append(wheel)
+    return Asked(
+        leaving=tuple(sorted(leaving.values(), key=lambda item: (item.name, item.metadata_path))),
+        installed=tuple(installed),
+    )
