@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.elf_writer import build
 from tests.support.environments import EnvironmentBuilder, library, read_tree
 from tests.support.program import clean_variables, safe_uninstall
 from tests.support.runs import build_twins
@@ -60,13 +61,54 @@ def test_anything_else_is_a_no(twins: EnvironmentBuilder, answer: bytes, last: s
 
 
 def test_no_question_where_there_is_no_choice(environment: EnvironmentBuilder) -> None:
-    """A blocked plan and a dry run ask nothing."""
+    """A blocked plan without a way out, and a dry run, ask nothing."""
+    environment.distribution("provider", "1.0", {"lib/liba.so.1": library("liba.so.1")})
+    environment.distribution("other", "2.0", {"other.py": b""})
+    (environment.site_packages / "unowned.so").write_bytes(build(library(None, "liba.so.1", rpath="$ORIGIN/lib")))
+    blocked = on_terminal("-p", environment.prefix, "provider")
+    assert (blocked.status, "? " in blocked.screen) == (3, False)
+    dry = on_terminal("-n", "-p", environment.prefix, "other")
+    assert (dry.status, "? " in dry.screen) == (0, False)
+
+
+@pytest.fixture
+def needed(environment: EnvironmentBuilder) -> EnvironmentBuilder:
+    """Return an environment in which ``consumer`` needs a library of ``provider``."""
     environment.distribution("provider", "1.0", {"lib/liba.so.1": library("liba.so.1")})
     environment.distribution("consumer", "2.0", {"consumer/c.so": library(None, "liba.so.1", rpath="$ORIGIN/../lib")})
-    blocked = on_terminal("-p", environment.prefix, "provider")
-    assert (blocked.status, "Proceed" in blocked.screen) == (3, False)
-    dry = on_terminal("-n", "-p", environment.prefix, "consumer")
-    assert (dry.status, "Proceed" in dry.screen) == (0, False)
+    return environment
+
+
+@pytest.mark.parametrize("answer", [b"\n", b"0\n", b"2\n", b"all\n", b"\x04"])
+def test_a_blocked_plan_offers_its_rewrites_and_takes_none_by_default(
+    needed: EnvironmentBuilder, answer: bytes
+) -> None:
+    """They are numbered; anything but a number of the list leaves the environment as it is, with status 3."""
+    before = read_tree(needed.prefix)
+    session = on_terminal("-p", needed.prefix, "provider", ask="Take", answer=answer)
+    assert "1. remove it and remove consumer 2.0 too" in session.screen
+    assert "Take 1, or nothing [nothing]? " in session.screen
+    assert (session.status, session.screen.rstrip().endswith("Nothing changed.")) == (3, True)
+    assert read_tree(needed.prefix) == before
+
+
+def test_a_rewrite_that_is_taken_is_shown_and_confirmed(needed: EnvironmentBuilder) -> None:
+    """What goes unasked is listed with its reason before the last question."""
+    session = on_terminal("-p", needed.prefix, "provider", ask="Take", answer=b"1\ny\n")
+    assert session.status == 0, session.screen
+    before, asked, after = session.screen.rpartition("Proceed (Y/n)? ")
+    assert asked
+    assert "remove  consumer 2.0" in re.sub(r"\033\[[0-9;]*m", "", before)
+    assert "consumer 2.0, provider 1.0" in after
+    assert not any(path.name.endswith(".dist-info") for path in needed.site_packages.iterdir() if path.name[0] in "cp")
+
+
+def test_a_rewrite_that_is_taken_can_still_be_refused(needed: EnvironmentBuilder) -> None:
+    """Choosing is no consent."""
+    before = read_tree(needed.prefix)
+    session = on_terminal("-p", needed.prefix, "provider", ask="Take", answer=b"1\nn\n")
+    assert session.status == 1
+    assert read_tree(needed.prefix) == before
 
 
 def test_a_question_needs_a_terminal(twins: EnvironmentBuilder) -> None:

@@ -14,7 +14,7 @@ _CAPABILITY_DROP = 24
 """PR_CAPBSET_DROP of prctl(2)."""
 _OVERRIDE_PERMISSIONS = (1, 2)
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH of capabilities(7)."""
-_HIDDEN = ("CONDA_", "LD_", "NO_COLOR", "PYTHON", "SAFE_UNINSTALL_", "UV", "VIRTUAL_ENV")
+_HIDDEN = ("COLUMNS", "CONDA_", "LD_", "NO_COLOR", "PYTHON", "SAFE_UNINSTALL_", "UV", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,10 +94,10 @@ def test_every_error_ends_in_a_message(
 
 def test_words_that_make_no_sense(capsys: Capture) -> None:
     """The usage, what is wrong, and where all options are."""
-    assert run(["--restore", "x"]) == 2
+    assert run(["--jjj", "x"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "Usage: safe-uninstall [OPTIONS] PACKAGE...",
-        "error[usage]: No such option '--restore'",
+        "error[usage]: No such option '--jjj'",
         "help: see all options: safe-uninstall --help",
         "Nothing changed.",
     ]

@@ -69,11 +69,13 @@ def test_the_incident_is_told_as_it_is() -> None:
         "`nvidia-cudnn-cu12` 9.10.2.21 would lose 2 files that nvidia-cudnn-cu13 9.24.0.43 overwrote"
     )
     assert file_lost.paths == (at("nvidia/cudnn/h.h"), at(CUDNN))
-    for finding in (lost, file_lost):
-        assert finding.help == (
-            "put the files of nvidia-cudnn-cu12 9.10.2.21 back first, then run again",
-            "pip --python /env/bin/python install --force-reinstall --no-deps nvidia-cudnn-cu12==9.10.2.21",
-        )
+    # Whole rewrites say what to do, once.
+    assert (lost.help, file_lost.help) == ((), ())
+    (restore,) = found.alternatives
+    assert (restore.summary, restore.command) == (
+        "remove it and restore nvidia-cudnn-cu12 9.10.2.21",
+        "safe-uninstall nvidia-cudnn-cu13 --restore",
+    )
 
 
 def test_all_that_is_concerned_may_go_together() -> None:
@@ -85,18 +87,23 @@ def test_all_that_is_concerned_may_go_together() -> None:
     assert at(CUDNN) in found.prediction.deleted
 
 
-def test_a_library_without_another_owner_is_lost_with_its_consumers_in_the_help() -> None:
+def test_a_library_without_another_owner_is_lost_and_a_cascade_offered() -> None:
     """No survivor to restore: what needs it goes too, or nothing does."""
     snap = snapshot(
         distribution("provider", claims={"lib/libp.so": b"p"}),
         distribution("consumer", claims={"c/c.so": b"c"}),
         objects=[elf(at("lib/libp.so"), "libp.so"), elf(at("c/c.so"), None, "libp.so", runpath="$ORIGIN/../lib")],
     )
-    lost = one(plan(snap, "provider"), Code.LIBRARY_LOST)
-    assert lost.claimants == ()
-    assert lost.help == ("remove what needs it too", "safe-uninstall provider consumer")
-    elsewhere = one(plan(snap, "provider", python="/env"), Code.LIBRARY_LOST)
-    assert elsewhere.help[-1] == "safe-uninstall -p /env provider consumer"
+    found = plan(snap, "provider")
+    lost = one(found, Code.LIBRARY_LOST)
+    assert (lost.claimants, lost.help) == ((), ())
+    (cascade,) = found.alternatives
+    assert (cascade.summary, cascade.command) == (
+        "remove it and remove consumer 1.0 too",
+        "safe-uninstall provider --cascade",
+    )
+    (elsewhere,) = plan(snap, "provider", python="/env").alternatives
+    assert elsewhere.command == "safe-uninstall -p /env provider --cascade"
 
 
 def test_a_consumer_of_nobody_counts_and_has_no_distribution_to_remove() -> None:
@@ -160,13 +167,13 @@ def test_everything_deleted_belongs_to_an_action() -> None:
 
 
 def test_a_requirement_that_is_lost_blocks() -> None:
-    """With the requirement as written, and the command that removes both."""
+    """With the requirement as written; a cascade removes both."""
     snap = snapshot(distribution("lib"), distribution("app", "3.0", requires=("Lib>=1",)))
     found = plan(snap, "lib")
     lost = one(found, Code.REQUIREMENT_LOST)
     assert (found.verdict, lost.severity) == (Verdict.BLOCK, ERROR)
     assert lost.message == "`app` 3.0 requires Lib>=1, which would no longer be installed"
-    assert lost.help == ("remove it too", "safe-uninstall lib app")
+    assert [item.command for item in found.alternatives] == ["safe-uninstall lib --cascade"]
 
 
 def test_findings_are_sorted_errors_first() -> None:
