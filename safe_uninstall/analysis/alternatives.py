@@ -1,5 +1,7 @@
 """Rewrites that would work where a request is blocked, as whole commands."""
 
+from collections.abc import Iterator
+
 from safe_uninstall.analysis.actions import make_actions
 from safe_uninstall.analysis.change import ChangeJudge
 from safe_uninstall.analysis.commands import Commands
@@ -57,17 +59,36 @@ def find_alternatives(
         )
         if not any(action.kind is ActionKind.UNINSTALL and action.requested for action in actions):
             continue
-        options = [f"--{rewrite.value}" for rewrite in dict.fromkeys((*request.rewrites, *rewrites))]
-        options += [word for requirement in request.install for word in ("--install", requirement)]
         found.append(
             Alternative(
                 rewrites=rewrites,
-                command=commands.ours(*request.names, *options),
+                command=commands.ours(*request.names, *_options(request, rewrites)),
                 actions=actions,
                 summary=_summary(actions),
             )
         )
     return tuple(found)
+
+
+def _options(request: Request, rewrites: tuple[Rewrite, ...]) -> Iterator[str]:
+    """Repeat what the request was given with, so that the command plans the very same with the rewrites added."""
+    for rewrite in dict.fromkeys((*request.rewrites, *rewrites)):
+        yield f"--{rewrite.value}"
+    for option, values in (
+        ("--install", request.install),
+        ("--accept-loss", request.accepted_losses),
+        ("--find-links", request.find_links),
+    ):
+        for value in values:
+            yield from (option, value)
+    if request.no_index:
+        yield "--no-index"
+    if request.use_library_path:
+        yield "--use-ld-library-path"
+    if request.break_system_packages:
+        yield "--break-system-packages"
+    if request.installer is not None:
+        yield from ("--installer", request.installer.value)
 
 
 def _summary(actions: tuple[Action, ...]) -> str:

@@ -79,6 +79,12 @@ class Request:
     """PEP 508 requirements to install in the same transaction."""
     accepted_losses: tuple[str, ...] = ()
     """Sonames, paths or distributions whose loss the user accepts."""
+    repair: bool = False
+    """Restore what is damaged already, and remove nothing: ``check --fix``."""
+    find_links: tuple[str, ...] = ()
+    """Directories or pages where wheels are looked for first."""
+    no_index: bool = False
+    """Whether no index may be asked for wheels."""
     use_library_path: bool = False
     """Whether LD_LIBRARY_PATH of the planning shell binds."""
     break_system_packages: bool = False

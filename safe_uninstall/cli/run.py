@@ -1,0 +1,227 @@
+"""Plans a request, shows it, asks, carries it out and reports: the one path of every command that changes things."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from safe_uninstall import __version__
+from safe_uninstall.cli.options import Common
+from safe_uninstall.cli.output import ProgressLine, print_data, print_talk, terminal_width
+from safe_uninstall.model.errors import EnvironmentNotFound, UsageError
+from safe_uninstall.model.outcome import ExitStatus, OutcomeState
+from safe_uninstall.model.plan import Request, Rewrite, Verdict
+
+if TYPE_CHECKING:
+    from safe_uninstall.cli.wheels import LazyWheels
+    from safe_uninstall.model.environment import Environment
+    from safe_uninstall.model.outcome import Outcome
+    from safe_uninstall.model.plan import Plan
+    from safe_uninstall.model.snapshot import Snapshot
+
+_STATUS = {
+    OutcomeState.COMMITTED: ExitStatus.DONE,
+    OutcomeState.ROLLED_BACK: ExitStatus.ROLLED_BACK,
+    OutcomeState.ROLLBACK_INCOMPLETE: ExitStatus.ROLLBACK_INCOMPLETE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How a request is carried out; what is asked for is in the request."""
+
+    yes: bool
+    dry_run: bool
+    as_json: bool
+    output: str | None = None
+    """Where the plan is saved, None: nowhere."""
+    keep_backup: bool = False
+
+
+class PlanRun:
+    """One request on one environment: planned once, shown, and carried out if that was wanted."""
+
+    def __init__(self, common: Common, request: Request, options: RunOptions) -> None:
+        """Keep what is asked for."""
+        self._common = common
+        self._request = request
+        self._options = options
+        self._line = ProgressLine(enabled=not common.quiet and not options.as_json)
+        self._wheels: LazyWheels | None = None
+
+    def run(self) -> int:
+        """Do it, and return the exit status.
+
+        Raises:
+            SafeUninstallError: the request cannot be judged or carried out; nothing was changed.
+        """
+        from safe_uninstall.scan.environment import find_environment
+
+        environment = find_environment(self._common.python, variables=os.environ, directory=os.getcwd())
+        if not self._request.rewrites and not self._request.install and not self._may_choose():
+            return self._run(environment)
+        from safe_uninstall.cli.wheels import LazyWheels
+
+        with LazyWheels(
+            environment,
+            find_links=self._request.find_links,
+            no_index=self._request.no_index,
+            progress=self._tell,
+            show=not self._common.quiet and not self._options.as_json and sys.stderr.isatty(),
+        ) as self._wheels:
+            return self._run(environment)
+
+    def _may_choose(self) -> bool:
+        return not self._options.yes and not self._options.dry_run and not self._options.as_json and _can_ask()
+
+    def _tell(self, text: str) -> None:
+        self._line.close()
+        if not self._common.quiet and not self._options.as_json:
+            print_talk(f"{text} …")
+
+    def _run(self, environment: Environment) -> int:
+        try:
+            snapshot = self._scan(environment)
+            plan = self._plan(snapshot)
+        finally:
+            self._line.close()
+        if plan.alternatives and self._may_choose():
+            self._show(plan)
+            chosen = _choose(plan)
+            if chosen is None:
+                return ExitStatus.BLOCKED
+            self._request = replace(self._request, rewrites=(*self._request.rewrites, *chosen))
+            plan = self._plan(snapshot)
+        if self._options.output:
+            _save(plan, self._options.output)
+        if self._options.dry_run or plan.verdict is Verdict.BLOCK:
+            self._show(plan)
+            return ExitStatus.BLOCKED if plan.verdict is Verdict.BLOCK else ExitStatus.DONE
+        _refuse_foreign_machine(environment)
+        if not self._options.yes and not _can_ask():
+            raise UsageError(
+                "there is no terminal to ask on", help=("say yes beforehand: --yes", "or look only: --dry-run")
+            )
+        if not self._options.as_json:
+            self._show(plan)
+        if not self._options.yes and not _confirmed():
+            print_talk("Nothing changed.")
+            return ExitStatus.FAILURE
+        return self._execute(plan, environment)
+
+    def _scan(self, environment: Environment) -> Snapshot:
+        from safe_uninstall.scan.snapshot import scan
+
+        return scan(environment, variables=os.environ, progress=self._line.update)
+
+    def _plan(self, snapshot: Snapshot) -> Plan:
+        from safe_uninstall.analysis.plan import make_plan
+
+        return make_plan(snapshot, self._request, self._wheels)
+
+    def _show(self, plan: Plan) -> None:
+        if self._options.as_json:
+            from safe_uninstall.render.document import plan_document, to_json
+
+            print_data(to_json(plan_document(plan, __version__)))
+            return
+        from safe_uninstall.render.text import render_plan
+
+        print_data(
+            render_plan(
+                plan,
+                verbose=self._common.verbose,
+                color=self._common.paint,
+                dry_run=self._options.dry_run,
+                quiet=self._common.quiet,
+                width=terminal_width(sys.stdout),
+            )
+        )
+
+    def _execute(self, plan: Plan, environment: Environment) -> int:
+        from safe_uninstall.execute.interrupts import Interrupted
+        from safe_uninstall.execute.transaction import execute
+
+        try:
+            outcome = execute(
+                plan,
+                rescan=lambda: self._scan(environment),
+                replan=self._plan,
+                progress=self._line.update,
+                keep_backup=self._options.keep_backup,
+            )
+        except Interrupted:
+            # Once anything is changed a signal ends in a roll back, and an outcome.
+            raise KeyboardInterrupt from None
+        finally:
+            self._line.close()
+        self._report(outcome)
+        return _STATUS[outcome.state]
+
+    def _report(self, outcome: Outcome) -> None:
+        if self._options.as_json:
+            from safe_uninstall.render.document import outcome_document, to_json
+
+            print_data(to_json(outcome_document(outcome, __version__)))
+            return
+        from safe_uninstall.render.text import render_outcome
+
+        committed = outcome.state is OutcomeState.COMMITTED
+        color = self._common.paint_on(sys.stdout if committed else sys.stderr)
+        text = render_outcome(outcome, verbose=self._common.verbose, color=color)
+        (print_data if committed else print_talk)(text)
+
+
+def _choose(plan: Plan) -> tuple[Rewrite, ...] | None:
+    """Ask which of a blocked plan's rewrites to take; None: none."""
+    for number, alternative in enumerate(plan.alternatives, 1):
+        print_talk(f"  {number}. {alternative.summary}")
+    last = len(plan.alternatives)
+    numbers = "1" if last == 1 else f"1-{last}"
+    click.echo(f"Take {numbers}, or nothing [nothing]? ", nl=False, err=True)
+    answer = sys.stdin.readline().strip()
+    if not answer.isdecimal() or not 1 <= int(answer) <= last:
+        print_talk("Nothing changed.")
+        return None
+    return plan.alternatives[int(answer) - 1].rewrites
+
+
+def _save(plan: Plan, path: str) -> None:
+    from safe_uninstall.render.document import plan_document, to_json
+
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(to_json(plan_document(plan, __version__)) + "\n")
+    except OSError as error:
+        raise UsageError(f"the plan cannot be saved as `{path}`: {error.strerror}") from None
+
+
+def _can_ask() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _confirmed() -> bool:
+    click.echo("Proceed (Y/n)? ", nl=False, err=True)
+    answer = sys.stdin.readline()
+    # An empty line is a yes, as with pip; the end of the input is not.
+    return answer != "" and answer.strip().lower() in ("", "y", "yes")
+
+
+def _refuse_foreign_machine(environment: Environment) -> None:
+    """Refuse to change an environment whose interpreter cannot run here: no installer could serve it."""
+    from safe_uninstall.scan.environment import MACHINES
+
+    host = os.uname().machine
+    if environment.abi is None or environment.abi.machine not in MACHINES:
+        return
+    machine = MACHINES[environment.abi.machine]
+    families = ({"x86_64", "i686", "i386"}, {"aarch64", "armv7l"})
+    if machine != host and not any({machine, host} <= family for family in families):
+        raise EnvironmentNotFound(
+            f"`{environment.prefix}` is an environment for {machine}, and this machine is {host}",
+            help=("look at it only: --dry-run", f"or run this on a {machine} machine"),
+        )
