@@ -23,6 +23,9 @@ class Change:
     installed: tuple[Wheel, ...] = ()
     """Wheels of distributions that are not there yet, or whose old version is among ``leaving``; sorted by name."""
 
+    yielding: frozenset[str] = frozenset()
+    """Metadata paths of survivors that may lose files to what is installed: a repair has chosen between them."""
+
     @property
     def wheels(self) -> tuple[Wheel, ...]:
         """All wheels, restored ones first."""
@@ -69,7 +72,7 @@ class ChangeJudge:
         self._snapshot = snapshot
         self._owners = owners
         self._baseline = Baseline(snapshot, use_library_path=use_library_path)
-        self._known: dict[tuple[frozenset[str], frozenset[str], frozenset[int]], Judgement] = {}
+        self._known: dict[tuple[frozenset[str], frozenset[str], frozenset[int], frozenset[str]], Judgement] = {}
 
     def judge(self, change: Change) -> Judgement:
         """Return what a change does; asked again, the same answer."""
@@ -78,6 +81,7 @@ class ChangeJudge:
             frozenset(item.metadata_path for item, _ in change.restored),
             # Wheels outlive the judge, so that their addresses stand for them.
             frozenset(id(wheel) for wheel in change.wheels),
+            change.yielding,
         )
         judgement = self._known.get(key)
         if judgement is None:
@@ -127,7 +131,7 @@ class ChangeJudge:
         for wheel in change.wheels:
             hashes = {row.path: row.hash for row in wheel.rows if row.hash}
             for survivor in survivors:
-                if restored.get(survivor.metadata_path) is wheel:
+                if restored.get(survivor.metadata_path) is wheel or survivor.metadata_path in change.yielding:
                     continue
                 lost = tuple(
                     sorted(

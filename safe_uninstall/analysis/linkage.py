@@ -354,7 +354,7 @@ class _Judge:
             distribution=None if owner is None else DistributionRef(name=owner.name, version=owner.version),
             path=path,
             strength=strength,
-            how=how if how is not None else _in_words(need),
+            how=how if how is not None else in_words(need),
             searched=searched,
             context=() if trace is None else _chain(need.consumer, trace),
         )
@@ -384,7 +384,8 @@ class _Loaders:
         return loader.searched(need)
 
 
-def _in_words(need: Bound) -> str:
+def in_words(need: Bound) -> str:
+    """Return how the loader found the provider of a need: ``RPATH $ORIGIN/../lib``."""
     words = _HOW_IN_WORDS[need.how]
     return words if need.via is None else f"{words} {need.via}"
 

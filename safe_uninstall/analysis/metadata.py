@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from safe_uninstall.model.names import normalize_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Set
 
     from packaging.requirements import Requirement
 
@@ -91,6 +91,33 @@ def unmet_requirements(
                 requirement.marker = None
                 unmet.append((comer, str(requirement)))
     return tuple(unmet)
+
+
+def required_by_others(
+    names: Set[str], distributions: Iterable[Distribution], markers: Mapping[str, str]
+) -> frozenset[str]:
+    """Return which of ``names`` a distribution of another name requires, in the version that is installed.
+
+    Args:
+        names: normalised.
+        distributions: all that are installed.
+        markers: PEP 508 markers of the target environment, without ``extra``.
+    """
+    there = tuple(distributions)
+    extras = _Extras(there, markers)
+    found: set[str] = set()
+    for dependent in there:
+        for text in dependent.requires:
+            match = _LEADING_NAME.match(text)
+            name = "" if match is None else normalize_name(match[1])
+            if name not in names or name in found or name == dependent.name:
+                continue
+            requirement = _parse(text)
+            if requirement is None or not extras.apply(requirement, dependent.name):
+                continue
+            if any(item.name == name and _satisfies(item, requirement) for item in there):
+                found.add(name)
+    return frozenset(found)
 
 
 class _Extras:

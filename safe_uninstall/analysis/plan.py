@@ -16,14 +16,16 @@ from safe_uninstall.analysis.findings import (
     unreadable_finding,
 )
 from safe_uninstall.analysis.fingerprint import fingerprint, fingerprint_parts
-from safe_uninstall.analysis.guards import judge_guards
+from safe_uninstall.analysis.guards import judge_guards, reference
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.requested import Asked, ask
 from safe_uninstall.analysis.unowned import find_unowned
+from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import Environment, InstallerKind
+from safe_uninstall.model.errors import WheelsUnavailable
 from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Severity, Verdict
 from safe_uninstall.model.snapshot import Snapshot
-from safe_uninstall.model.wheel import WheelSource, WheelUnavailable
+from safe_uninstall.model.wheel import Wheel, WheelSource, WheelUnavailable
 
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _CODES = tuple(Code)
@@ -107,6 +109,8 @@ class _Planner:
 
     def decide(self, asked: Asked) -> _Decision:
         """Judge the request as it stands; if it loses something, look for a rewrite that does not."""
+        if self._request.repair:
+            return self._repaired()
         judgement = self._judge.judge(Change(leaving=asked.leaving, installed=asked.installed))
         findings = accept(self._findings(judgement), self._request.accepted_losses)
         errors = {item.code for item in findings if item.severity is Severity.ERROR}
@@ -115,6 +119,37 @@ class _Planner:
         if errors <= _LOSSES:
             return self._rewritten(asked, judgement, findings)
         return _Decision(verdict=Verdict.BLOCK, judgement=judgement, findings=findings)
+
+    def _repaired(self) -> _Decision:
+        """Restore what is damaged and can be restored without a choice that only the user can make."""
+        from safe_uninstall.analysis.audit import damage_findings
+        from safe_uninstall.analysis.damage import find_damage
+        from safe_uninstall.analysis.repair import choose_repairs
+
+        repairs = choose_repairs(self._snapshot, find_damage(self._snapshot))
+        found = [] if self._wheels is None else [self._wheels.restore(item.distribution) for item in repairs.restore]
+        missing = tuple(item for item in found if isinstance(item, WheelUnavailable))
+        if missing or len(found) < len(repairs.restore):
+            raise WheelsUnavailable(missing)
+        judgement = self._judge.judge(
+            Change(
+                leaving=(),
+                restored=tuple(
+                    (item.distribution, wheel)
+                    for item, wheel in zip(repairs.restore, found, strict=True)
+                    if isinstance(wheel, Wheel)
+                ),
+                yielding=frozenset(item.metadata_path for item in repairs.yielding),
+            )
+        )
+        left = replace(repairs, restore=())
+        findings = [
+            *self._findings(judgement),
+            *(replace(item, severity=Severity.WARNING) for item in damage_findings(left, self._commands)),
+            *(_gives_way(item, self._commands) for item in repairs.yielding),
+        ]
+        verdict = Verdict.BLOCK if any(item.severity is Severity.ERROR for item in findings) else Verdict.REWRITE
+        return _Decision(verdict=verdict, judgement=judgement, findings=findings)
 
     def _rewritten(self, asked: Asked, judgement: Judgement, findings: list[Finding]) -> _Decision:
         # What rewrites need is loaded only where something would be lost.
@@ -169,6 +204,19 @@ class _Planner:
             *unreadable_finding(snapshot, ownership.deleted),
             *(unowned_finding(item) for item in find_unowned(snapshot, self._owners, ownership, leaving)),
         ]
+
+
+def _gives_way(distribution: Distribution, commands: Commands) -> Finding:
+    """Say whose bytes a repair takes, and how to be rid of what is then a leftover."""
+    return Finding(
+        code=Code.FILE_OVERWRITTEN,
+        severity=Severity.WARNING,
+        message=f"`{distribution.name}` {distribution.version} gives way: others require what it overwrote, and nobody"
+        " requires it",
+        distribution=reference(distribution),
+        path=distribution.metadata_path,
+        help=("remove it afterwards", commands.ours(distribution.name)),
+    )
 
 
 def _with_unavailable(finding: Finding, unavailable: tuple[WheelUnavailable, ...]) -> Finding:

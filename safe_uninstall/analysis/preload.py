@@ -65,12 +65,7 @@ class Preloads:
 
     def lost(self, name: str, abi: Abi) -> LostPreload | None:
         """Return what becomes of a needed name that no closure meets by path; None when nothing is lost."""
-        objects = self._snapshot.objects
-        bearers = [
-            path
-            for path in self._names.bearers(name)
-            if objects[path].soname == name and objects[path].abi == abi and not is_stub(path)
-        ]
+        bearers = self._bearers(name, abi)
         if not bearers:
             return None
         staying = [path for path in bearers if path not in self._deleted]
@@ -82,6 +77,19 @@ class Preloads:
         if staying:
             return None
         return LostPreload(provider=bearers[0], strength=Strength.NAMED, reason="not found, and nothing loads it first")
+
+    def is_met(self, name: str, abi: Abi) -> bool:
+        """Return whether something that is there loads an object of that soname first, in the baseline."""
+        return self._loaded_by(name, self._bearers(name, abi), leaving_too=True) is not None
+
+    def _bearers(self, name: str, abi: Abi) -> list[str]:
+        """Return the objects that a need of ``name`` matches once they are loaded."""
+        objects = self._snapshot.objects
+        return [
+            path
+            for path in self._names.bearers(name)
+            if objects[path].soname == name and objects[path].abi == abi and not is_stub(path)
+        ]
 
     def import_roots(self, names: Set[str], *, leaving_too: bool) -> list[ElfObject]:
         """Return the extension modules whose closure could hold something called by one of ``names``, by path."""

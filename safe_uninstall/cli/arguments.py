@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-COMMANDS = ("demo", "explain", "graph", "recover", "schema", "why")
+COMMANDS = ("check", "demo", "explain", "graph", "recover", "schema", "why")
 """Words that are commands where a package could stand first; after ``--`` they are packages."""
 
 DEFAULT = "uninstall"

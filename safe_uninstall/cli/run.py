@@ -98,7 +98,7 @@ class PlanRun:
             plan = self._plan(snapshot)
         if self._options.output:
             _save(plan, self._options.output)
-        if self._options.dry_run or plan.verdict is Verdict.BLOCK:
+        if self._options.dry_run or plan.verdict is Verdict.BLOCK or not plan.actions:
             self._show(plan)
             return ExitStatus.BLOCKED if plan.verdict is Verdict.BLOCK else ExitStatus.DONE
         _refuse_foreign_machine(environment)

@@ -17,6 +17,7 @@ from safe_uninstall.model.plan import Request, Rewrite
 
 _EPILOG = """\b
 Commands:
+  check          what is damaged already; --fix restores it
   why NAME...    who provides, claims and needs a library, file or distribution
   graph          which file needs which, and how the loader finds it
   explain CODE   what a finding means and what to do

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from safe_uninstall.model.linkage import How
@@ -39,6 +39,7 @@ def plan_document(plan: Plan, tool_version: str) -> Document:
             "rewrites": [rewrite.value for rewrite in plan.request.rewrites],
             "install": list(plan.request.install),
             "accepted_losses": list(plan.request.accepted_losses),
+            "repair": plan.request.repair,
         },
         "verdict": plan.verdict.value,
         "actions": [_action(action, relative) for action in plan.actions],
@@ -101,6 +102,16 @@ def graph_document(graph: Graph, environment: Environment, tool_version: str) ->
             }
             for node in graph.nodes
         ],
+    }
+
+
+def check_document(findings: Iterable[Finding], environment: Environment, tool_version: str) -> Document:
+    """Return what an audit found; paths are relative to the prefix."""
+    relative = relative_to_prefix(environment)
+    return {
+        **_envelope("check", tool_version),
+        "environment": environment_document(environment),
+        "findings": [_finding(finding, relative) for finding in findings],
     }
 
 

@@ -145,13 +145,17 @@ def _verdict(plan: Plan, style: Style, dry_run: bool) -> str:
     freed = sum(action.bytes for action in plan.actions if action.kind is ActionKind.UNINSTALL)
     tallies = list(_tallies(plan.findings))
     tail = f", {', '.join(tallies)}" if tallies else ""
-    verb, *more = ("Would remove", "restore", "install") if dry_run else ("To remove", "to restore", "to install")
-    what = f"{count(len(removed), 'distribution')}, {size(freed)}"
-    for kind, word in zip((ActionKind.RESTORE, ActionKind.INSTALL), more, strict=True):
+    parts = [f"remove {count(len(removed), 'distribution')}, {size(freed)}"] if removed else []
+    for kind, word in ((ActionKind.RESTORE, "restore"), (ActionKind.INSTALL, "install")):
         others = [action for action in plan.actions if action.kind is kind]
         if others:
-            what += f"; {word} {len(others)}, {size(sum(action.bytes for action in others))}"
-    return f"{style.paint('good', verb)} {what}{tail}.{' Nothing changed.' if dry_run else ''}"
+            number = str(len(others)) if parts else count(len(others), "distribution")
+            parts.append(f"{word} {number}, {size(sum(action.bytes for action in others))}")
+    if not parts:
+        return f"{style.paint('good', 'Nothing to do')}{tail}. Nothing changed."
+    verb, _, first = parts[0].partition(" ")
+    lead = style.paint("good", f"{'Would' if dry_run else 'To'} {verb}")
+    return f"{lead} {'; '.join([first, *parts[1:]])}{tail}.{' Nothing changed.' if dry_run else ''}"
 
 
 def _tallies(findings: Iterable[Finding]) -> Iterator[str]:
