@@ -22,7 +22,7 @@ from safe_uninstall.analysis.requested import Asked, ask
 from safe_uninstall.analysis.unowned import find_unowned
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import Environment, InstallerKind
-from safe_uninstall.model.errors import WheelsUnavailable
+from safe_uninstall.model.errors import UsageError, WheelsUnavailable
 from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Severity, Verdict
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.model.wheel import Wheel, WheelSource, WheelUnavailable
@@ -48,7 +48,7 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
 
     Raises:
         NotInstalled: names that nothing bears.
-        UsageError: something that is no name, or an accepted loss that is none.
+        UsageError: something that is no name, an accepted loss that is none, no source of wheels where one is needed.
         WheelsUnavailable: something to install cannot be had.
     """
     installer = request.installer or preferred_installer(snapshot.environment)
@@ -127,18 +127,10 @@ class _Planner:
         from safe_uninstall.analysis.repair import choose_repairs
 
         repairs = choose_repairs(self._snapshot, find_damage(self._snapshot))
-        found = [] if self._wheels is None else [self._wheels.restore(item.distribution) for item in repairs.restore]
-        missing = tuple(item for item in found if isinstance(item, WheelUnavailable))
-        if missing or len(found) < len(repairs.restore):
-            raise WheelsUnavailable(missing)
         judgement = self._judge.judge(
             Change(
                 leaving=(),
-                restored=tuple(
-                    (item.distribution, wheel)
-                    for item, wheel in zip(repairs.restore, found, strict=True)
-                    if isinstance(wheel, Wheel)
-                ),
+                restored=self._restored(item.distribution for item in repairs.restore),
                 yielding=frozenset(item.metadata_path for item in repairs.yielding),
             )
         )
@@ -146,10 +138,26 @@ class _Planner:
         findings = [
             *self._findings(judgement),
             *(replace(item, severity=Severity.WARNING) for item in damage_findings(left, self._commands)),
-            *(_gives_way(item, self._commands) for item in repairs.yielding),
+            *(_gives_way(item, item.name in repairs.required, self._commands) for item in repairs.yielding),
         ]
         verdict = Verdict.BLOCK if any(item.severity is Severity.ERROR for item in findings) else Verdict.REWRITE
         return _Decision(verdict=verdict, judgement=judgement, findings=findings)
+
+    def _restored(self, distributions: Iterable[Distribution]) -> tuple[tuple[Distribution, Wheel], ...]:
+        """Return distributions with their wheels; raise WheelsUnavailable if one has none."""
+        restored: list[tuple[Distribution, Wheel]] = []
+        missing: list[WheelUnavailable] = []
+        for item in distributions:
+            if self._wheels is None:
+                raise UsageError("nothing can be restored without a source of wheels")
+            found = self._wheels.restore(item)
+            if isinstance(found, Wheel):
+                restored.append((item, found))
+            else:
+                missing.append(found)
+        if missing:
+            raise WheelsUnavailable(tuple(missing))
+        return tuple(restored)
 
     def _rewritten(self, asked: Asked, judgement: Judgement, findings: list[Finding]) -> _Decision:
         # What rewrites need is loaded only where something would be lost.
@@ -206,16 +214,16 @@ class _Planner:
         ]
 
 
-def _gives_way(distribution: Distribution, commands: Commands) -> Finding:
+def _gives_way(distribution: Distribution, required: bool, commands: Commands) -> Finding:
     """Say whose bytes a repair takes, and how to be rid of what is then a leftover."""
+    why = "" if required else ", and nobody requires it"
     return Finding(
         code=Code.FILE_OVERWRITTEN,
         severity=Severity.WARNING,
-        message=f"`{distribution.name}` {distribution.version} gives way: others require what it overwrote, and nobody"
-        " requires it",
+        message=f"`{distribution.name}` {distribution.version} gives way where it overwrote what is restored{why}",
         distribution=reference(distribution),
         path=distribution.metadata_path,
-        help=("remove it afterwards", commands.ours(distribution.name)),
+        help=() if required else ("remove it afterwards", commands.ours(distribution.name)),
     )
 
 

@@ -25,7 +25,9 @@ class Repairs:
     restore: tuple[Damage, ...]
     """Can be restored without taking anything from a distribution that is needed more."""
     yielding: tuple[Distribution, ...]
-    """Give way: they lose their bytes of shared paths to those that are restored, and nobody requires them."""
+    """Give way: they lose their bytes of shared paths to those that are restored."""
+    required: frozenset[str]
+    """Names among all of these that another distribution requires."""
     undecided: tuple[Damage, ...]
     """Only the removal of one of the distributions that share paths helps, and nothing tells which."""
     harmless: tuple[Damage, ...]
@@ -55,7 +57,7 @@ def choose_repairs(snapshot: Snapshot, damage: Iterable[Damage]) -> Repairs:
         stronger = [writer for writer in item.by if name not in required or writer.name in required]
         if not missed and not taken:
             harmless.append(item)
-        elif item.overwritten and stronger:
+        elif taken and stronger:
             weaker = name not in required and all(writer.name in required for writer in item.by)
             (harmless if weaker and not missed else undecided).append(item)
         else:
@@ -63,6 +65,7 @@ def choose_repairs(snapshot: Snapshot, damage: Iterable[Damage]) -> Repairs:
             yielding.update((writer.metadata_path, writer) for writer in item.by)
     return Repairs(
         restore=tuple(restore),
+        required=required,
         yielding=tuple(sorted(yielding.values(), key=lambda item: (item.name, item.metadata_path))),
         undecided=tuple(undecided),
         harmless=tuple(harmless),

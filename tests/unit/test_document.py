@@ -66,6 +66,7 @@ def test_a_plan() -> None:
             "rewrites": ["cascade"],
             "install": [],
             "accepted_losses": ["libx.so"],
+            "repair": False,
         },
         "verdict": "block",
         "actions": [

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from safe_uninstall.analysis.metadata import lost_requirements
+from safe_uninstall.analysis.metadata import lost_requirements, required_by_others
 from safe_uninstall.model.distribution import Distribution
 from tests.support.fakes import MARKERS, distribution
 
@@ -154,3 +154,17 @@ def test_the_satisfying_one_of_two_leaving_copies_is_named() -> None:
     """Of two copies of one name that both go, the one that fitted."""
     found = lost_requirements([needs("lib", version="1.0"), LIB], [needs("app", "lib>=2")], MARKERS)
     assert [item.by.version for item in found] == ["2.0"]
+
+
+def test_which_names_others_require() -> None:
+    """In the version that is there, under markers that hold; a distribution's own name does not count."""
+    installed = [
+        distribution("app", requires=("Lib>=1", "off; sys_platform == 'win32'", "old>=2", "not a requirement")),
+        distribution("lib", requires=("lib[all]", "@")),
+        distribution("off"),
+        distribution("old"),
+        distribution("other", requires=("lib",)),
+    ]
+    names = frozenset({"lib", "off", "old", "absent"})
+    found = required_by_others(names, (item.distribution for item in installed), MARKERS)
+    assert found == {"lib"}
