@@ -18,6 +18,10 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "preloaded": (("--no-deps", "rapids-logger==0.3.0", "librmm-cu12==26.10.0", "rmm-cu12==26.10.0"),),
     "plugin": (("intel-cmplr-lib-ur==2025.1.1",),),
+    "opencv": (
+        ("--no-deps", "numpy==2.2.6", "opencv-python==4.10.0.84"),
+        ("--no-deps", "opencv-python-headless==4.10.0.84"),
+    ),
     "nvtx": (("nvidia-nvtx-cu12==12.1.105",),),
 }
 """Case to what is installed, one run of the client after the other: the order decides whose bytes are on disk."""

@@ -1,6 +1,7 @@
 """What the product does to real wheels, judged by the environment itself: RECORD hashes, loads, imports, pip check."""
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,7 +17,9 @@ from tests.support.installed import (
     base_python,
     blocked,
     command_lines,
+    download,
     follow,
+    offered,
     removed,
 )
 from tests.support.installed import uv as uv_program
@@ -81,13 +84,133 @@ def test_last_writer(case: Installed) -> None:
 
 @in_case("last-writer")
 def test_last_writer_by_the_command_of_the_help(case: Installed) -> None:
-    """The help of a blocked plan is a command that works, and after it the request is safe."""
+    """What a blocked plan offers works: one goes, and the other has its own bytes again."""
     said = case.safe_uninstall("-y", "librmm-cu13").out
-    (command,) = command_lines(said, "--force-reinstall") if case.kind != UV else command_lines(said, "--reinstall")
+    assert "help: remove it and restore librmm-cu12 26.10.0" in said
+    (command,) = command_lines(said, "--restore")
     follow(command)
-    removed(case.safe_uninstall("-y", "librmm-cu13"))
     assert "librmm-cu13" not in case.installed()
     assert case.damaged("librmm-cu12") == []
+    assert clean(case)
+
+
+@in_case("last-writer", PIP, UV)
+def test_last_writer_without_the_wheel(case: Installed, tmp_path: Path) -> None:
+    """Refused before anything changes, naming the wheel and how to supply it; with it, it is done."""
+    before = case.state()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    given = ("--restore", "--find-links", str(empty), "--no-index")
+    # A cache that has the wheel would be a source, too.
+    done = case.safe_uninstall("-y", "librmm-cu13", *given, UV_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.status == 3, done.out + done.err
+    assert "librmm-cu12==26.10.0" in done.out + done.err
+    assert "pip download --no-deps" in done.out + done.err
+    assert case.state() == before
+    download(tmp_path / "wheels", "librmm-cu12==26.10.0")
+    given = ("--restore", "--find-links", str(tmp_path / "wheels"), "--no-index")
+    removed(case.safe_uninstall("-y", "librmm-cu13", *given, UV_CACHE_DIR=str(tmp_path / "cache")))
+    assert case.damaged("librmm-cu12") == []
+
+
+@in_case("last-writer")
+def test_check_explains_and_mends(case: Installed) -> None:
+    """After pip took the last writer, check names what is missing, and the repair brings back every byte."""
+    told = case.safe_uninstall("check")
+    assert told.status == 3
+    assert "error[file-overwritten]: 1 file of `librmm-cu12` 26.10.0 holds the bytes of librmm-cu13 26.10.0" in told.out
+    case.pip_uninstall("librmm-cu13")
+    told = case.safe_uninstall("check")
+    assert told.status == 3
+    assert "`librmm-cu12` 26.10.0 is installed, but " in told.out
+    (command, *_) = command_lines(told.out, "check --fix")
+    follow(command)
+    assert case.damaged("librmm-cu12") == []
+    assert "error[" not in case.safe_uninstall("check").out
+
+
+@in_case("opencv", PIP, UV)
+def test_two_builds_of_one_package(case: Installed) -> None:
+    """The one that was installed first lost its bytes; either goes, and the other is whole and imports."""
+    before = case.state()
+    said = blocked(case.safe_uninstall("-y", "opencv-python-headless"), "file-lost")
+    assert "`opencv-python` 4.10.0.84 would lose" in said
+    assert case.state() == before
+    (command,) = command_lines(said, "--restore")
+    follow(command)
+    assert set(case.installed()) - {"pip", "setuptools"} == {"numpy", "opencv-python"}
+    assert case.damaged("opencv-python") == []
+    assert clean(case)
+
+
+@in_case("opencv", PIP)
+def test_the_overwritten_build_of_two_can_go(case: Installed) -> None:
+    """It has nothing left but its own libraries."""
+    case.run("import cv2")
+    removed(case.safe_uninstall("-y", "opencv-python"))
+    assert case.damaged("opencv-python-headless") == []
+    case.run("import cv2")
+
+
+@pytest.mark.parametrize(
+    ("case", "request_"),
+    [
+        (("last-writer", PIP), "librmm-cu13"),
+        (("sole-provider", UV), "pymupdfb"),
+        (("private-twins", WITHOUT_PIP), "xgboost-cpu"),
+        (("preloaded", PIP), "rapids-logger"),
+        (("plugin", UV), "umf"),
+        (("plugin", PIP), "umf tcmlib"),
+        (("opencv", UV), "opencv-python-headless"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else value.replace(" ", "+"),
+    indirect=["case"],
+)
+def test_every_command_that_a_block_offers_works(case: Installed, request_: str, tmp_path: Path) -> None:
+    """Each is run in an environment of its own, does what it says, and leaves nothing damaged."""
+    commands = offered(case.safe_uninstall("-n", "--format", "json", *request_.split()))
+    assert commands
+    damaged = {name for name in case.installed() if case.damaged(name)}
+    for number, command in enumerate(commands):
+        words = shlex.split(command)
+        assert words[:3] == ["safe-uninstall", "-p", str(case.prefix)]
+        copy = case.copy(tmp_path / f"copy{number}")
+        follow([*words[:2], str(copy.prefix), *words[3:]])
+        left = copy.installed()
+        assert left.keys() < case.installed().keys()
+        assert {name for name in left if copy.damaged(name)} <= damaged
+        check = copy.safe_uninstall("check")
+        assert check.status == 0, check.out
+
+
+@in_case("sole-provider")
+def test_sole_provider_by_a_cascade(case: Installed) -> None:
+    """What would break goes too, with its reason."""
+    done = removed(case.safe_uninstall("-y", "pymupdfb", "--cascade"))
+    assert "would break" in done
+    assert set(case.installed()) <= {"pip", "setuptools"}
+    assert clean(case)
+
+
+@in_case("sole-provider", PIP, UV)
+def test_what_is_needed_stays_of_what_was_named(case: Installed) -> None:
+    """``--keep-needed`` says who needs what; alone with nothing to remove it changes nothing."""
+    before = case.state()
+    done = case.safe_uninstall("-y", "pymupdfb", "--keep-needed")
+    assert "pymupdf 1.24.9" in done.out
+    assert case.state() == before
+
+
+@in_case("nvtx", PIP, UV)
+def test_a_migration_is_one_command(case: Installed) -> None:
+    """One goes and another comes, in one transaction: the same path with other bytes."""
+    done = case.safe_uninstall("-y", "nvidia-nvtx-cu12", "--install", "nvidia-nvtx-cu11==11.8.86")
+    assert done.status == 0, done.out + done.err
+    assert "Installed nvidia-nvtx-cu11 11.8.86" in done.out
+    assert set(case.installed()) - {"pip", "setuptools"} == {"nvidia-nvtx-cu11"}
+    assert case.damaged("nvidia-nvtx-cu11") == []
+    case.load(NVTX)
+    assert clean(case)
 
 
 @in_case("sole-provider")
@@ -97,7 +220,7 @@ def test_sole_provider(case: Installed) -> None:
     said = blocked(case.safe_uninstall("-y", "PyMuPDFb"), "library-lost", "requirement-lost")
     assert "leaves libmupdf.so.24.8 without a provider" in said
     assert "pymupdf 1.24.9" in said
-    (command, *_) = command_lines(said, "pymupdfb pymupdf")
+    (command,) = command_lines(said, "--cascade")
     assert command[0] == "safe-uninstall"
     assert case.state() == before
     case.run("import fitz")

@@ -213,17 +213,29 @@ def removed(done: Finished) -> str:
     """Hold that a run did what was asked, without an error or a warning, and return what it printed."""
     assert done.status == 0, done.out + done.err
     assert not re.search(r"^(error|warning)\[", done.out, re.MULTILINE), done.out
-    assert done.err == ""
+    # Only of downloads, which may take minutes, is anything said beside the result.
+    assert all(line.startswith(("fetching ", "resolving ")) for line in done.err.splitlines()), done.err
     return done.out
 
 
 def follow(command: list[str], **variables: str) -> None:
-    """Run a command that a message offers; pip and uv are the tests' own, which need not be on PATH."""
+    """Run a command that a message offers; the programs are the tests' own, which need not be on PATH.
+
+    Ours are said yes to beforehand, since there is no terminal to ask on.
+    """
     if command[0] == "pip":
         command = [sys.executable, "-m", *command]
     elif command[0] == "uv":
         command = [uv(), *command[1:]]
+    elif command[0] == "safe-uninstall":
+        command = [sys.executable, "-m", "safe_uninstall", *command[1:], "-y"]
     retry(lambda: call(command, variables=variables))
+
+
+def offered(done: Finished) -> list[str]:
+    """Return the commands of the rewrites that a blocked plan's document offers."""
+    assert done.document["verdict"] == "block"
+    return [item["command"] for item in done.document["alternatives"]]
 
 
 def command_lines(output: str, word: str) -> Iterable[list[str]]:
