@@ -5,11 +5,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.incident.conftest import both_clients
-from tests.support.installed import PIP, UV, Installed, blocked, command_lines, follow, removed
+from tests.support.installed import KINDS, PIP, UV, Installed, blocked, command_lines, follow, removed
 
 CUDA = "torch/lib/libtorch_cuda.so"
 LEFTOVER = "nvidia-cudnn-cu13"
+LEFTOVERS = ("nvidia-cudnn-cu13", "nvidia-nccl-cu13", "nvidia-nvshmem-cu13", "nvidia-cusparselt-cu13")
+SURVIVORS = tuple(name.replace("cu13", "cu12") for name in LEFTOVERS)
 Copy = Callable[[str], Installed]
 
 
@@ -49,18 +53,102 @@ def test_the_clients_themselves_break_torch(make_copy: Copy, kind: str) -> None:
 
 @both_clients
 def test_the_command_of_the_help_makes_it_safe(make_copy: Copy, workshop: Path, kind: str) -> None:
-    """After the printed command the same request is done, cu12 has all of its own bytes, and torch works."""
+    """The printed command removes the leftover, cu12 has all of its own bytes, and torch works."""
     environment = make_copy(kind)
     said = environment.safe_uninstall("-y", LEFTOVER).out
-    command = next(iter(command_lines(said, "nvidia-cudnn-cu12==9.10.2.21")))
-    follow(command, UV_CACHE_DIR=str(workshop / "uv-cache"), PIP_NO_CACHE_DIR="1")
-    done = removed(environment.safe_uninstall("-y", LEFTOVER))
-    assert "owned by nvidia-cudnn-cu12" in done
+    (command,) = command_lines(said, "--restore")
+    follow(command, **caches(workshop))
     assert LEFTOVER not in environment.installed()
     assert environment.damaged("nvidia-cudnn-cu12") == []
     environment.run("import torch; torch.ones(2) + 1")
     environment.load(CUDA)
     environment.load("nvidia/cudnn/lib/libcudnn.so.9")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_leftovers_go_and_torch_has_its_own_libraries_again(make_copy: Copy, workshop: Path, kind: str) -> None:
+    """One command: four wheels removed, four restored; by pip, by uv without pip inside, and from outside."""
+    environment = make_copy(kind)
+    assert environment.safe_uninstall("-n", *LEFTOVERS).status == 3
+    done = removed(environment.safe_uninstall("-y", *LEFTOVERS, "--restore", **caches(workshop)))
+    assert done.splitlines()[-1].startswith("Removed nvidia-cudnn-cu13 9.24.0.43, ")
+    left = environment.installed()
+    assert not [name for name in left if name.endswith("-cu13")]
+    for name in SURVIVORS:
+        assert environment.damaged(name) == []
+        assert (environment.site_packages / metadata(environment, name) / "INSTALLER").read_text().strip() in (
+            "pip",
+            "uv",
+        )
+    environment.run("import torch; torch.ones(2) + 1; assert torch.backends.cudnn.version() == 91002")
+    check = environment.safe_uninstall("check")
+    assert "error[" not in check.out
+    assert "mixed-cuda" not in check.out
+
+
+@pytest.mark.parametrize("kind", [PIP, UV])
+def test_without_the_wheels_nothing_changes(make_copy: Copy, tmp_path: Path, kind: str) -> None:
+    """No network and no cache: blocked before anything is touched, naming each wheel and how to supply it."""
+    environment = make_copy(kind)
+    before = environment.state()
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "UV_CACHE_DIR": str(tmp_path)}
+    done = environment.safe_uninstall("-y", *LEFTOVERS, "--restore", **nowhere, PIP_NO_CACHE_DIR="1")
+    assert done.status == 3, done.out + done.err
+    for name in SURVIVORS:
+        assert f"{name}==" in done.out + done.err
+    assert "--find-links" in done.out + done.err
+    assert done.out.rstrip().endswith("Nothing changed.")
+    assert environment.state() == before
+
+
+@both_clients
+def test_undone_too_late(make_copy: Copy, workshop: Path, kind: str) -> None:
+    """Pip has been there already: check names what is gone and who misses it, and its repair makes torch work."""
+    environment = make_copy(kind)
+    told = environment.safe_uninstall("check")
+    assert told.status == 3
+    assert "error[file-overwritten]: 22 files of `nvidia-cudnn-cu12` 9.10.2.21 hold the bytes of" in told.out
+    assert "warning[mixed-cuda]: `torch` 2.9.1 loads libraries of CUDA 12 and CUDA 13" in told.out
+    for name in LEFTOVERS:
+        environment.pip_uninstall(name)
+    environment.run("import torch", works=False)
+    told = environment.safe_uninstall("check")
+    assert told.status == 3
+    gone = re.search(r"`nvidia-cudnn-cu12` 9\.10\.2\.21 is installed, but (\d+) of its \d+ files are missing", told.out)
+    assert gone is not None
+    assert int(gone[1]) >= 21
+    assert "libcudnn.so.9 is needed and not there, though nvidia-cudnn-cu12 9.10.2.21 should provide it" in told.out
+    assert re.search(rf"torch 2\.9\.1 +{re.escape(CUDA)} ", told.out)
+    (command, *_) = command_lines(told.out, "check --fix")
+    follow(command, **caches(workshop))
+    environment.run("import torch; torch.ones(2) + 1")
+    for name in SURVIVORS:
+        assert environment.damaged(name) == []
+    assert environment.safe_uninstall("check").status == 0
+
+
+@pytest.mark.parametrize("kind", [UV])
+def test_a_migration_is_one_command(make_copy: Copy, workshop: Path, kind: str) -> None:
+    """The leftovers go and the wheels that torch requires come anew, in one transaction."""
+    environment = make_copy(kind)
+    pins = [f"{name}=={environment.installed()[name]}" for name in SURVIVORS]
+    names = [*LEFTOVERS, *SURVIVORS]
+    words = [word for pin in pins for word in ("--install", pin)]
+    done = environment.safe_uninstall("-y", *names, *words, **caches(workshop))
+    assert done.status == 0, done.out + done.err
+    for name in SURVIVORS:
+        assert environment.damaged(name) == []
+    environment.run("import torch; torch.ones(2) + 1")
+
+
+def caches(workshop: Path) -> dict[str, str]:
+    """Return the variables that make uv's cache that of the tests, and keep gigabytes out of pip's."""
+    return {"UV_CACHE_DIR": str(workshop / "uv-cache"), "PIP_NO_CACHE_DIR": "1"}
+
+
+def metadata(environment: Installed, name: str) -> str:
+    """Return the name of a distribution's dist-info directory."""
+    return f"{name.replace('-', '_')}-{environment.installed()[name]}.dist-info"
 
 
 @both_clients
