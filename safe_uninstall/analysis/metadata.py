@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from safe_uninstall.model.distribution import Distribution
 
+_EXTRA = re.compile(r"""\bextra\s*==\s*["']([^"']+)["']""")
 _LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -160,16 +161,36 @@ class _Extras:
         return asked
 
     def _holds(self, requirement: Requirement, extra: str) -> bool:
-        if requirement.marker is None:
-            return True
-        from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-        from packaging.version import InvalidVersion
+        return marker_holds(requirement, self._markers, extra)
 
-        try:
-            return requirement.marker.evaluate({**self._markers, "extra": extra})
-        except (UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
-            # What cannot be judged (a kernel release that is no version) is taken for a need, not for none.
-            return True
+
+def marker_holds(requirement: Requirement, markers: Mapping[str, str], extra: str = "") -> bool:
+    """Return whether the marker of a requirement holds; one that cannot be judged is taken to hold.
+
+    Args:
+        requirement: with a marker or without.
+        markers: PEP 508 markers of the target environment, without ``extra``.
+        extra: the extra that is asked for, empty for none.
+    """
+    if requirement.marker is None:
+        return True
+    from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+    from packaging.version import InvalidVersion
+
+    try:
+        return requirement.marker.evaluate({**markers, "extra": extra})
+    except (UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
+        # What cannot be judged (a kernel release that is no version) is taken for a need, not for none.
+        return True
+
+
+def may_apply(text: str, markers: Mapping[str, str]) -> bool:
+    """Return whether a Requires-Dist can count in an environment: by itself, or under an extra that it names."""
+    requirement = _parse(text) if ";" in text else None
+    if requirement is None:
+        return True
+    extras = _EXTRA.findall(str(requirement.marker))
+    return any(marker_holds(requirement, markers, extra) for extra in ("", *extras))
 
 
 def _parse(text: str) -> Requirement | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from safe_uninstall.analysis.acceptance import accept
 from safe_uninstall.analysis.actions import make_actions
 from safe_uninstall.analysis.change import Change, ChangeJudge, Judgement
-from safe_uninstall.analysis.commands import Commands
+from safe_uninstall.analysis.commands import Commands, preferred_installer
 from safe_uninstall.analysis.findings import (
     collision_findings,
     library_findings,
@@ -21,7 +21,6 @@ from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.requested import Asked, ask
 from safe_uninstall.analysis.unowned import find_unowned
 from safe_uninstall.model.distribution import Distribution
-from safe_uninstall.model.environment import Environment, InstallerKind
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
 from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Severity, Verdict
 from safe_uninstall.model.snapshot import Snapshot
@@ -51,12 +50,12 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
         UsageError: something that is no name, an accepted loss that is none, no source of wheels where one is needed.
         WheelsUnavailable: something to install cannot be had.
     """
-    installer = request.installer or preferred_installer(snapshot.environment)
-    commands = Commands(snapshot, installer, python=request.python)
+    installer = request.installer or preferred_installer(snapshot.environment, request.programs)
+    commands = Commands(snapshot, installer, python=request.python, programs=request.programs)
     owners = Owners(snapshot.distributions)
     judge = ChangeJudge(snapshot, owners, use_library_path=request.use_library_path)
     planner = _Planner(snapshot, request, commands, owners, judge, wheels)
-    decision = planner.decide(ask(snapshot, request, wheels))
+    decision = planner.decide(ask(snapshot, request, wheels, commands))
     judgement = decision.judgement
     released = {path: kept for path, kept in judgement.ownership.released.items() if path not in judgement.written}
     parts = fingerprint_parts(snapshot, deleted=judgement.ownership.deleted, released=judgement.ownership.released)
@@ -81,11 +80,6 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
         ),
         wheels=change.wheels,
     )
-
-
-def preferred_installer(environment: Environment) -> InstallerKind:
-    """Return the installer that an environment is used to: uv where uv made it, else pip."""
-    return InstallerKind.UV if environment.created_by_uv else InstallerKind.PIP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.selection import select
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
@@ -20,20 +21,21 @@ class Asked:
     """Sorted by name."""
 
 
-def ask(snapshot: Snapshot, request: Request, wheels: WheelSource | None) -> Asked:
+def ask(snapshot: Snapshot, request: Request, wheels: WheelSource | None, commands: Commands) -> Asked:
     """Resolve the names and requirements of a request.
 
     Args:
         snapshot: the environment.
         request: what the user asked for.
         wheels: where wheels come from.
+        commands: makes the help.
 
     Raises:
         NotInstalled: names that nothing bears.
         UsageError: something that is no name, or both removed and installed in the same version.
         WheelsUnavailable: something to install cannot be had.
     """
-    named = select(snapshot, request.names) if request.names else ()
+    named = select(snapshot, request.names, commands) if request.names else ()
     if not request.install:
         return Asked(leaving=named, installed=())
     if wheels is None:

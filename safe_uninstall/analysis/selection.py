@@ -1,9 +1,11 @@
 """Turns the names of a request into installed distributions."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from safe_uninstall.analysis.commands import Commands
+from safe_uninstall.analysis.metadata import marker_holds
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import NotInstalled, UsageError
 from safe_uninstall.model.names import normalize_name
@@ -19,21 +21,30 @@ _REQUIREMENT = re.compile(
 _NEAR = 3
 
 
-def select(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[Distribution, ...]:
+def select(snapshot: Snapshot, names: tuple[str, ...], commands: Commands) -> tuple[Distribution, ...]:
     """Return the distributions that a request names, sorted by name and metadata path, each once.
 
     Args:
         snapshot: the environment.
-        names: names, globs, or requirements as ``pip uninstall`` takes them (only their name counts, and a
-            version specifier must hold).
+        names: names, globs, or requirements as ``pip uninstall`` takes them: of these the name counts, a version
+            specifier must hold, and one whose marker does not hold for the environment is passed over.
+        commands: makes the help.
 
     Returns:
         All distributions of those names: several dist-info of one name go together.
 
     Raises:
         NotInstalled: a name that nothing bears, or a glob that matches nothing.
-        UsageError: something that is no name, or a version that is not the one installed.
+        UsageError: something that is no name, a version that is not the one installed, or requirements all of which
+            are passed over.
     """
+    applying = [written for written in names if _applies(written, snapshot.environment.markers)]
+    if not applying:
+        listed = ", ".join(f"`{written}`" for written in names)
+        raise UsageError(
+            f"nothing of it applies to `{snapshot.environment.prefix}`: the markers of {listed} do not hold there",
+            help=("give the name without a marker to remove it all the same",),
+        )
     by_name: dict[str, list[Distribution]] = {}
     for distribution in snapshot.distributions:
         by_name.setdefault(distribution.name, []).append(distribution)
@@ -41,7 +52,7 @@ def select(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[Distribution, ..
     by_name = {name: [item for item in group if item.owned_here] or group for name, group in by_name.items()}
     chosen: dict[str, list[Distribution]] = {}
     unknown: list[str] = []
-    for written in names:
+    for written in applying:
         matching = _matching(written, by_name)
         if not matching:
             unknown.append(written)
@@ -50,7 +61,12 @@ def select(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[Distribution, ..
         near = {written: _near(written, by_name) for written in unknown}
         known = sorted({name for names_ in near.values() for name in names_})
         help = tuple(f"did you mean `{name}`?" for name in known)
-        raise NotInstalled(tuple(dict.fromkeys(unknown)), near, help=help or ("see what is installed: pip list",))
+        raise NotInstalled(
+            tuple(dict.fromkeys(unknown)),
+            near,
+            where=snapshot.environment.prefix,
+            help=help or (f"see what is installed: {commands.list_installed()}",),
+        )
     found = [distribution for name in sorted(chosen) for distribution in chosen[name]]
     return tuple(sorted(found, key=lambda item: (item.name, item.metadata_path)))
 
@@ -79,6 +95,18 @@ def _matching(written: str, by_name: dict[str, list[Distribution]]) -> list[str]
     if not _NAME.match(text):
         _check_version(written, by_name[name])
     return [name]
+
+
+def _applies(written: str, markers: Mapping[str, str]) -> bool:
+    """Return whether a requirement's marker holds for the environment; what cannot be parsed is refused later."""
+    if ";" not in written:
+        return True
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        return marker_holds(Requirement(written), markers)
+    except InvalidRequirement:
+        return True
 
 
 def _check_version(written: str, installed: Iterable[Distribution]) -> None:

@@ -4,6 +4,7 @@ import posixpath
 import re
 
 from safe_uninstall.analysis.guards import reference
+from safe_uninstall.analysis.metadata import may_apply
 from safe_uninstall.analysis.ownership import Match, Owners, compare
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import NotInstalled
@@ -42,7 +43,10 @@ def explain_name(snapshot: Snapshot, graph: Graph, owners: Owners, name: str) ->
         near = _near(snapshot, name)
         help = tuple(f"did you mean `{other}`?" for other in near)
         raise NotInstalled(
-            (name,), {name: near}, help=help or ("give a distribution, a soname (libcudnn.so.9) or the end of a path",)
+            (name,),
+            {name: near},
+            where=snapshot.environment.prefix,
+            help=help or ("give a distribution, a soname (libcudnn.so.9) or the end of a path",),
         )
     return Why(
         name=name,
@@ -51,7 +55,9 @@ def explain_name(snapshot: Snapshot, graph: Graph, owners: Owners, name: str) ->
             (reference(item), text)
             for item in snapshot.distributions
             for text in item.requires
-            if distributions and _requires(text, distributions[0].name)
+            if distributions
+            and _requires(text, distributions[0].name)
+            and may_apply(text, snapshot.environment.markers)
         ),
         providers=tuple(asker.provider(path) for path in paths),
         unmet=unmet,

@@ -11,6 +11,8 @@ import click
 from safe_uninstall import __version__
 from safe_uninstall.cli.options import common_options, take_common
 from safe_uninstall.cli.output import ProgressLine, print_data, terminal_width
+from safe_uninstall.cli.unfinished import warn_of_unfinished
+from safe_uninstall.execute.programs import find_programs
 from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.outcome import ExitStatus
 from safe_uninstall.model.plan import Request, Rewrite, Severity
@@ -48,6 +50,7 @@ def command(**options: Any) -> int:
             if options[name]:
                 raise UsageError(f"--{name.replace('_', '-')} makes sense with --fix only")
         environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
+        warn_of_unfinished(environment, common)
         findings = _audit(common, options, environment, as_json=as_json)
         lost = any(item.severity is Severity.ERROR for item in findings)
         return ExitStatus.BLOCKED if lost and not options["exit_zero"] else ExitStatus.DONE
@@ -64,6 +67,7 @@ def command(**options: Any) -> int:
         use_library_path=options["use_ld_library_path"],
         break_system_packages=options["break_system_packages"],
         python=common.python,
+        programs=find_programs(),
         tool_prefix=os.path.realpath(sys.prefix),
     )
     return PlanRun(common, request, RunOptions(yes=options["yes"], dry_run=options["dry_run"], as_json=as_json)).run()
@@ -71,17 +75,22 @@ def command(**options: Any) -> int:
 
 def _audit(common: Common, options: dict[str, Any], environment: Environment, *, as_json: bool) -> tuple[Finding, ...]:
     from safe_uninstall.analysis.audit import audit
-    from safe_uninstall.analysis.commands import Commands
-    from safe_uninstall.analysis.plan import preferred_installer
+    from safe_uninstall.analysis.commands import Commands, preferred_installer
     from safe_uninstall.scan.snapshot import scan
 
     line = ProgressLine(enabled=not common.quiet and not as_json)
+    programs = find_programs()
     try:
         snapshot = scan(environment, variables=os.environ, progress=line.update)
         line.update("judging")
         findings = audit(
             snapshot,
-            Commands(snapshot, preferred_installer(environment), python=common.python),
+            Commands(
+                snapshot,
+                preferred_installer(environment, programs),
+                python=common.python,
+                programs=programs,
+            ),
             use_library_path=options["use_ld_library_path"],
             deep=options["deep"],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from typing import Any
 
@@ -29,9 +30,23 @@ def command(**options: Any) -> int:
     if kept is not None:
         if os.path.lexists(kept):
             raise UsageError(f"`{kept}` is there already", help=("name a directory that does not exist",))
+        try:
+            os.makedirs(kept)
+        except OSError as error:
+            raise UsageError(
+                f"`{kept}` cannot be made: {error.strerror}", help=("name a directory that you may make",)
+            ) from None
         Story(os.path.abspath(kept), print_data, color="never").build()
-        print_data(f"Made {kept}/env. See what would happen there: safe-uninstall -p {kept}/env -n demo-cudnn-cu13")
+        words = shlex.join(("safe-uninstall", "-p", f"{kept}/env", "-n", "demo-cudnn-cu13"))
+        print_data(f"Made {kept}/env. See what would happen there: {words}")
         return 0
-    with tempfile.TemporaryDirectory(prefix="safe-uninstall-demo-") as directory:
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="safe-uninstall-demo-")
+    except OSError as error:
+        raise UsageError(
+            f"there is no room for a throwaway environment: {error.strerror}",
+            help=("name a directory for it: safe-uninstall demo --into DIRECTORY", "or one for all such: TMPDIR"),
+        ) from None
+    with temporary as directory:
         Story(directory, print_data, color="always" if common.paint else "never").tell()
     return 0

@@ -9,6 +9,7 @@ import click
 
 from safe_uninstall.cli.options import common_options, take_common
 from safe_uninstall.cli.output import print_data
+from safe_uninstall.cli.unfinished import warn_of_unfinished
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,6 +33,7 @@ def command(**options: Any) -> int:
 
     common = take_common(options)
     environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
+    warn_of_unfinished(environment, common)
     snapshot = scan(environment, variables=os.environ)
     graph = build_graph(snapshot, Owners(snapshot.distributions))
     if options["format"] == "dot":

@@ -16,6 +16,7 @@ from safe_uninstall.model.outcome import ExitStatus, OutcomeState
 @common_options
 def command(**options: Any) -> int:
     """Bring an environment back to what it was before a run that was killed, or finish one that was committed."""
+    from safe_uninstall.analysis.commands import our_command
     from safe_uninstall.execute.recovery import recover
     from safe_uninstall.scan.environment import find_environment
 
@@ -30,6 +31,7 @@ def command(**options: Any) -> int:
             status = ExitStatus.ROLLBACK_INCOMPLETE
             for problem in recovery.problems:
                 print_talk(f"  {problem}")
+            print_talk(f"help: when that is mended, try again: {our_command(common.python, 'recover')}")
             print_talk(f"Roll back of {recovery.transaction} incomplete: what is missing is in {recovery.stash}")
         elif recovery.state is OutcomeState.COMMITTED:
             print_data(f"{recovery.transaction}: the environment is as planned.")

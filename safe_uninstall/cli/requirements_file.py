@@ -1,4 +1,4 @@
-"""Reads ``-r FILE`` as ``pip uninstall -r`` does: the names in a requirements file."""
+"""Reads ``-r FILE``: the names in a requirements file, with their markers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
 _NAME = r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)"
 _REQUIREMENT = re.compile(rf"^{_NAME}\s*(?:\[[^\]]*\])?\s*(?:$|[<>=!~;@(]|\s--)")
 """A name, and behind it something that may stand there: extras, versions, a marker, an URL, options of pip."""
+_BEHIND_PLACE = r"\s;|;\s"
+"""What stands between a place and a marker; a semicolon alone may be part of an URL (PEP 508)."""
 _WHEEL = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._]*)-[^/]+\.whl$")
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tar.xz", ".tar")
 
@@ -21,10 +23,11 @@ _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tar.xz", "
 def read_requirement_names(
     path: str, *, variables: Mapping[str, str], seen: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Return the names that a requirements file holds, in order.
+    """Return the names that a requirements file holds, in order, each with its marker: ``name ; marker``.
 
-    Versions, extras and markers do not matter for a removal; options are passed over, nested ``-r`` files are read,
-    ``-e`` and URLs count where they give a name.
+    Versions and extras do not matter for a removal, as with ``pip uninstall -r``: a file says what is to be installed,
+    and what is installed by now may be newer. Options are passed over, nested ``-r`` files are read, ``-e`` and URLs
+    count where they give a name.
 
     Args:
         path: the file; nested ones are relative to it.
@@ -35,7 +38,7 @@ def read_requirement_names(
         UsageError: a file that cannot be read, or a line that gives no name.
     """
     if "://" in path:
-        raise UsageError(f"`{path}` is no file here", help=("download it, and give the file",))
+        raise UsageError(f"`{path}` is no file here", help=("download it, and give the path of the file",))
     real = os.path.realpath(path)
     if real in seen:
         return ()
@@ -43,7 +46,9 @@ def read_requirement_names(
         with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
             text = file.read()
     except OSError as error:
-        raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
+        raise UsageError(
+            f"`{path}` cannot be read: {error.strerror}", help=("give the path of a requirements file after -r",)
+        ) from None
     names: list[str] = []
     for number, line in _logical_lines(text):
         line = _VARIABLE.sub(lambda match: variables.get(match[1]) or match[0], line)
@@ -57,8 +62,11 @@ def read_requirement_names(
             continue
         name = _name(line if editable is None else editable)
         if name is None:
-            raise UsageError(f"`{path}` line {number} gives no distribution name: {line}")
-        names.append(name)
+            raise UsageError(
+                f"`{path}` line {number} gives no distribution name: {line}",
+                help=("write the name that `pip list` shows there; patterns go on the command line, in quotes",),
+            )
+        names.append(name + _marker(line, f"`{path}` line {number}"))
     return tuple(names)
 
 
@@ -97,12 +105,33 @@ def _name(requirement: str) -> str | None:
     egg = _EGG.search(requirement)
     if egg:
         return egg[1]
-    place = re.split(r"\s+;|\s+--", requirement)[0].strip()
+    place = re.split(rf"{_BEHIND_PLACE}|\s--", requirement)[0].strip()
     named = _REQUIREMENT.match(requirement)
     if named and not _is_place(place):
         return named[1]
     wheel = _WHEEL.match(re.split(r"[?#]", place)[0].rpartition("/")[2])
     return wheel[1] if wheel else None
+
+
+def _marker(line: str, where: str) -> str:
+    """Return `` ; marker`` of a requirement, empty if it has none.
+
+    Raises:
+        UsageError: the marker makes no sense.
+    """
+    text = re.split(r"\s--", line)[0]
+    parts = re.split(_BEHIND_PLACE if "/" in text.partition(";")[0] else ";", text, maxsplit=1)
+    if len(parts) < 2:
+        return ""
+    from packaging.markers import InvalidMarker, Marker
+
+    try:
+        return f" ; {Marker(parts[1])}"
+    except InvalidMarker:
+        raise UsageError(
+            f"{where} has a marker that makes no sense: {parts[1].strip()}",
+            help=("mend it or leave it out; `python_version < '3.11'` is one",),
+        ) from None
 
 
 def _is_place(requirement: str) -> bool:

@@ -12,6 +12,7 @@ import click
 from safe_uninstall import __version__
 from safe_uninstall.cli.options import Common
 from safe_uninstall.cli.output import ProgressLine, print_data, print_talk, terminal_width
+from safe_uninstall.cli.unfinished import warn_of_unfinished
 from safe_uninstall.model.errors import EnvironmentNotFound, UsageError
 from safe_uninstall.model.outcome import ExitStatus, OutcomeState
 from safe_uninstall.model.plan import Request, Rewrite, Verdict
@@ -99,6 +100,7 @@ class PlanRun:
         if self._options.output:
             _save(plan, self._options.output)
         if self._options.dry_run or plan.verdict is Verdict.BLOCK or not plan.actions:
+            warn_of_unfinished(environment, self._common)
             self._show(plan)
             return ExitStatus.BLOCKED if plan.verdict is Verdict.BLOCK else ExitStatus.DONE
         _refuse_foreign_machine(environment)
@@ -213,7 +215,7 @@ def _confirmed() -> bool:
 
 def _refuse_foreign_machine(environment: Environment) -> None:
     """Refuse to change an environment whose interpreter cannot run here: no installer could serve it."""
-    from safe_uninstall.scan.environment import MACHINES
+    from safe_uninstall.scan.markers import MACHINES
 
     host = os.uname().machine
     if environment.abi is None or environment.abi.machine not in MACHINES:

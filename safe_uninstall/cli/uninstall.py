@@ -11,6 +11,7 @@ import click
 from safe_uninstall import __version__
 from safe_uninstall.cli.options import common_options, take_common
 from safe_uninstall.cli.run import PlanRun, RunOptions
+from safe_uninstall.execute.programs import find_programs
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.plan import Request, Rewrite
@@ -96,6 +97,7 @@ def command(**options: Any) -> int:  # fmt: skip
         break_system_packages=options["break_system_packages"],
         installer=None if installer == "auto" else InstallerKind(installer),
         python=common.python,
+        programs=find_programs(),
         tool_prefix=os.path.realpath(sys.prefix),
     )
     how = RunOptions(

@@ -62,7 +62,8 @@ class LazyWheels:
 
     def _make(self) -> WheelFinder:
         from safe_uninstall.execute.fetch import WheelFinder
-        from safe_uninstall.execute.installers import find_pip, find_uv
+        from safe_uninstall.execute.installers import find_pip
+        from safe_uninstall.execute.programs import find_uv
         from safe_uninstall.execute.uv_cache import wheel_from_uv_cache
         from safe_uninstall.model.errors import InstallerUnavailable
         from safe_uninstall.scan.disk import DiskFileSystem

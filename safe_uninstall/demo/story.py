@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from safe_uninstall.demo.wheels import LEFTOVER, OWN, PROGRAM, write_wheels
 from safe_uninstall.model.errors import SafeUninstallError
 
 Say = Callable[[str], None]
+
+_DROPPED = ("PIP_", "PYTHON", "SAFE_UNINSTALL_")
+_OURSELVES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+"""Where this package is, for a Python that may not find it by itself."""
 
 
 class Story:
@@ -88,18 +93,26 @@ class Story:
 
     def _safe_uninstall(self, *, expected: int) -> str:
         words = ["-p", self._prefix, "-y", "--installer", "pip", "--color", self._color, LEFTOVER]
-        return self._run([sys.executable, "-m", "safe_uninstall", *words], expected=expected)
+        command = [sys.executable, "-m", "safe_uninstall", *words]
+        return self._run(command, expected=expected, variables={"PYTHONPATH": _OURSELVES})
 
-    def _run(self, command: list[str], *, expected: int = 0) -> str:
-        variables = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "SAFE_UNINSTALL_"))}
-        variables.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_CONFIG_FILE=os.devnull)
-        variables.pop("PYTHONPATH", None)
+    def _run(self, command: list[str], *, expected: int = 0, variables: Mapping[str, str] | None = None) -> str:
+        """Run a command where nothing lies that Python would import, and without settings of Python and pip."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(_DROPPED)}
+        kept.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_CONFIG_FILE=os.devnull, **(variables or {}))
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=variables
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            env=kept,
+            cwd=self._directory,
         )
         if done.returncode != expected:
             raise SafeUninstallError(
-                f"the demo went wrong: `{' '.join(command)}` ended with {done.returncode}: {done.stdout.strip()}"
+                f"the demo went wrong: `{shlex.join(command)}` ended with {done.returncode}: {done.stdout.strip()}"
             )
         return done.stdout.rstrip()
 

@@ -1,6 +1,7 @@
 """Fetches wheels before anything changes: from what the user gives, from caches, from the index.
 
-pip does the fetching, the tool's own, for the target's interpreter; it honours the user's configuration, and its cache.
+pip does the fetching, the tool's own, for the target's interpreter; from where the user's configuration says, with its
+cache.
 What was installed is only replaced by the very same build: the hashes of the wheel's RECORD must be those of the
 installed one.
 """
@@ -13,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from safe_uninstall.execute.installers import run_program
+from safe_uninstall.execute.pip_settings import PipSettings
+from safe_uninstall.execute.processes import run_program
 from safe_uninstall.model.wheel import Wheel, WheelUnavailable
 
 if TYPE_CHECKING:
-    from safe_uninstall.execute.installers import InstallerRun
+    from safe_uninstall.execute.processes import InstallerRun
     from safe_uninstall.model.distribution import Distribution
 
 Read = Callable[[str, str], Wheel]
@@ -46,6 +48,7 @@ class WheelFinder:
     """Makes a wheel of a distribution out of another program's cache in a directory, None where it cannot."""
     _restored: dict[str, Wheel | WheelUnavailable] = field(default_factory=dict)
     _resolved: dict[tuple[str, ...], tuple[Wheel, ...] | WheelUnavailable] = field(default_factory=dict)
+    _settings: PipSettings | None = None
 
     def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
         """Return the very wheel that a distribution was installed from, or why it cannot be had; memoised."""
@@ -106,7 +109,8 @@ class WheelFinder:
         directory = self._place(place)
         quiet = () if self.show else ("--quiet",)
         fixed = (*quiet, "--only-binary", ":all:", "--no-deps", "--dest", directory)
-        run = run_program((*self.pip, "download", *fixed, *options, wanted), show=self.show)
+        settings = self._settings_of_user().for_command("download")
+        run = run_program((*self.pip, "download", *fixed, *options, wanted), show=self.show, settings=settings)
         if run.returncode != 0:
             reasons.append(_last_error(run))
             return []
@@ -122,7 +126,8 @@ class WheelFinder:
         links = tuple(word for link in self.find_links for word in ("--find-links", link))
         options = (*links, *(("--no-index",) if self.no_index else index_options()))
         fixed = ("--dry-run", "--quiet", "--only-binary", ":all:", "--report", report)
-        run = run_program((*self.pip, "install", *fixed, *options, *requirements))
+        settings = self._settings_of_user().for_command("install", choosing=True)
+        run = run_program((*self.pip, "install", *fixed, *options, *requirements), settings=settings)
         if run.returncode != 0:
             return WheelUnavailable(requirement=text, reason=_last_error(run), help=self._supply(*requirements))
         with open(report, encoding="utf-8") as file:
@@ -151,6 +156,11 @@ class WheelFinder:
         if wheel.name != distribution.name or wheel.version != distribution.version or different:
             return f"{posixpath.basename(file)} is another build than the one installed"
         return wheel
+
+    def _settings_of_user(self) -> PipSettings:
+        if self._settings is None:
+            self._settings = PipSettings(self.pip, os.environ)
+        return self._settings
 
     def _place(self, name: str) -> str:
         place = posixpath.join(self.directory, name)

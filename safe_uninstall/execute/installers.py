@@ -1,43 +1,18 @@
-"""pip and uv, as programs: each run is a subprocess whose output is kept, and which a signal can stop."""
+"""Which installer serves an environment, and how it is told to uninstall and install."""
 
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
+import shlex
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from safe_uninstall.model.environment import Environment, InstallerKind
+from safe_uninstall.execute.processes import InstallerRun, run_program
+from safe_uninstall.execute.programs import find_pythons, find_uv, tool_pip_requirement
+from safe_uninstall.execute.uv_cache import cache_directory
+from safe_uninstall.model.environment import Environment, EnvironmentKind, InstallerKind
 from safe_uninstall.model.errors import InstallerUnavailable
-
-_DROPPED = frozenset(
-    {
-        "PIP_CONFIG_FILE",
-        "PIP_PREFIX",
-        "PIP_PYTHON",
-        "PIP_REQUIRE_VIRTUALENV",
-        "PIP_ROOT",
-        "PIP_TARGET",
-        "PIP_USER",
-        "PYTHONHOME",
-        "PYTHONPATH",
-        "PYTHONSTARTUP",
-        "PYTHONUSERBASE",
-        "UV_BREAK_SYSTEM_PACKAGES",
-        "UV_DRY_RUN",
-        "UV_PREFIX",
-        "UV_PROJECT_ENVIRONMENT",
-        "UV_PYTHON",
-        "UV_SYSTEM_PYTHON",
-        "UV_TARGET",
-        "__PYVENV_LAUNCHER__",
-    }
-)
-"""Variables that would send an installer to another environment than the one that was judged."""
-
-_KILL_AFTER = 10.0
-"""Seconds between asking an installer to end and ending it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +26,8 @@ class Installer:
     """Options after ``uninstall``."""
     respects_lock_timeout: bool = True
     """False: the installer would wait for the environment's lock for ever; it must be given back for the while."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallerRun:
-    """How a run of an installer ended."""
-
-    command: tuple[str, ...]
-    returncode: int
-    output: str
-    """Standard output and error together."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Variables that its runs get, beside what is left of the user's."""
 
 
 def find_installer(
@@ -79,23 +46,21 @@ def find_installer(
     """
     uv = find_uv() if wanted is not InstallerKind.PIP else None
     if wanted is InstallerKind.UV and uv is None:
+        other = ("or use pip: --installer pip",) if environment.kind.has_interpreter else ()
         raise InstallerUnavailable(
-            "uv is not found: neither in UV, nor beside this Python, nor on PATH",
-            help=("install it (pip install uv), or use pip: --installer pip",),
+            "uv is not found: neither in UV, nor beside this Python, nor on PATH", help=(_way_to_uv("it"), *other)
         )
-    use_uv = uv is not None and (wanted is InstallerKind.UV or environment.created_by_uv)
-    if use_uv:
-        assert uv is not None
+    if environment.kind.has_interpreter:
+        if environment.python is None:
+            raise _without_interpreter(environment)
+        if uv is None or (wanted is None and not environment.created_by_uv):
+            return _pip_installer(environment, break_system_packages, has_own_pip, uv)
+    if uv is not None:
         return _uv_installer(uv, environment, break_system_packages)
-    if environment.python is None:
-        spare = uv or (find_uv() if wanted is None else None)
-        if spare is not None:
-            return _uv_installer(spare, environment, break_system_packages)
-        raise InstallerUnavailable(
-            f"pip cannot uninstall from `{environment.prefix}`, which has no interpreter of its own",
-            help=("use uv, which can: --installer uv",),
-        )
-    return _pip_installer(environment, break_system_packages, has_own_pip, uv)
+    raise InstallerUnavailable(
+        f"pip cannot uninstall from `{environment.prefix}`, which has no interpreter of its own",
+        help=(_way_to_uv("uv, which can"),),
+    )
 
 
 def find_pip(environment: Environment, *, has_own_pip: bool) -> tuple[str, ...] | None:
@@ -108,22 +73,10 @@ def find_pip(environment: Environment, *, has_own_pip: bool) -> tuple[str, ...] 
     return (python, "-m", "pip") if has_own_pip and python is not None else None
 
 
-def find_uv() -> str | None:
-    """Return the path of uv: what the variable UV names, else beside the running interpreter, else on PATH."""
-    import shutil
-
-    candidates = [os.environ.get("UV"), os.path.join(os.path.dirname(sys.executable), "uv"), shutil.which("uv")]
-    return next((path for path in candidates if path and os.path.isfile(path) and os.access(path, os.X_OK)), None)
-
-
 def run_installer(installer: Installer, names: tuple[str, ...]) -> InstallerRun:
-    """Uninstall distributions by name.
-
-    The installer runs in a session of its own, so that Ctrl-C reaches this process first; when an exception passes
-    through here (an interrupt), the installer is ended before it goes on.
-    """
+    """Uninstall distributions by name."""
     command = (*installer.command, "uninstall", *installer.options, *names)
-    return run_program(command)
+    return run_program(command, settings=installer.settings)
 
 
 def run_installation(installer: Installer, pins: tuple[str, ...], directory: str) -> InstallerRun:
@@ -137,82 +90,56 @@ def run_installation(installer: Installer, pins: tuple[str, ...], directory: str
         directory: where the wheels are.
     """
     only = ("--no-deps", "--no-index", "--find-links", directory)
-    if installer.kind is InstallerKind.UV:
-        return run_program(
-            (*installer.command, "install", *installer.options, *only, "--offline", "--reinstall", *pins)
-        )
     options = tuple(option for option in installer.options if option != "-y")
-    quiet = ("--no-warn-script-location", "--no-warn-conflicts")
-    return run_program((*installer.command, "install", *options, *only, *quiet, "--force-reinstall", *pins))
-
-
-def run_program(command: tuple[str, ...], *, show: bool = False) -> InstallerRun:
-    """Run a program to its end with a cleaned environment; its output is captured.
-
-    Args:
-        command: the program and its arguments.
-        show: let its standard output go to our standard error, where a terminal shows its progress; only what it
-            says on standard error is then captured.
-
-    Raises:
-        OSError: it cannot be started.
-    """
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=2 if show else subprocess.PIPE,
-        stderr=subprocess.PIPE if show else subprocess.STDOUT,
-        env=_variables(),
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate()
-    except BaseException:
-        _end(process)
-        raise
-    said = errors if show else output
-    return InstallerRun(command=command, returncode=process.returncode, output=said.decode("utf-8", "replace").strip())
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End an installer with all that it started: by request, and by force when it does not listen."""
-    _signal(process, signal.SIGTERM)
-    try:
-        process.wait(_KILL_AFTER)
-    except subprocess.TimeoutExpired:
-        _signal(process, signal.SIGKILL)
-        process.wait()
-
-
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    try:
-        os.killpg(process.pid, number)
-    except ProcessLookupError:
-        pass
-
-
-def _variables() -> dict[str, str]:
-    variables = {key: value for key, value in os.environ.items() if key not in _DROPPED}
-    variables["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
-    variables["PIP_NO_INPUT"] = "1"
-    # We hold the environment's lock while uv runs for us: it must not wait for it.
-    variables["UV_LOCK_TIMEOUT"] = "0"
-    return variables
+    how: tuple[str, ...]
+    if installer.kind is InstallerKind.UV:
+        how = ("--offline", "--reinstall")
+    else:
+        how = ("--no-warn-script-location", "--no-warn-conflicts", "--force-reinstall")
+    return run_program((*installer.command, "install", *options, *only, *how, *pins), settings=installer.settings)
 
 
 def _uv_installer(uv: str, environment: Environment, break_system_packages: bool) -> Installer:
-    if environment.python is None:
-        options: tuple[str, ...] = ("--target", environment.prefix)
+    options: tuple[str, ...]
+    if environment.kind is EnvironmentKind.TARGET:
+        options = ("--python", sys.executable, "--target", environment.prefix)
+    elif environment.kind is EnvironmentKind.PREFIX:
+        # uv looks where an interpreter of the same version would keep its distributions.
+        options = ("--python", _python_for(environment), "--prefix", environment.prefix)
     else:
+        assert environment.python is not None
         options = ("--python", environment.python)
     if break_system_packages:
         options = (*options, "--break-system-packages")
+    cache = cache_directory(uv)
     return Installer(
         kind=InstallerKind.UV,
         command=(uv, "pip"),
         options=options,
         respects_lock_timeout=_uv_version(uv) >= (0, 10),
+        settings={} if cache is None else {"UV_CACHE_DIR": cache},
     )
+
+
+def _python_for(environment: Environment) -> str:
+    """Return an interpreter of the version that a prefix was filled for."""
+    version = ".".join(environment.python_version.split(".")[:2])
+    for python in find_pythons(version):
+        if _is_version(python, version):
+            return python
+    raise InstallerUnavailable(
+        f"uv needs a Python {version} to uninstall from `{environment.prefix}`, and none is found",
+        help=(f"install Python {version}, and see that `python{version}` is on PATH",),
+    )
+
+
+def _is_version(python: str, version: str) -> bool:
+    """Return whether a program is what its name says: version managers put programs there that only fail."""
+    try:
+        run = run_program((python, "-I", "-S", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"))
+    except OSError:
+        return False
+    return run.returncode == 0 and run.output == version
 
 
 def _uv_version(uv: str) -> tuple[int, ...]:
@@ -220,10 +147,10 @@ def _uv_version(uv: str) -> tuple[int, ...]:
     import re
 
     try:
-        done = subprocess.run([uv, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        run = run_program((uv, "--version"))
     except OSError as error:
         raise InstallerUnavailable(f"`{uv}` cannot be run: {error.strerror or error}") from None
-    match = re.search(r"(\d+)\.(\d+)\.(\d+)", done.stdout)
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", run.output)
     return (0,) if match is None else tuple(int(part) for part in match.groups())
 
 
@@ -233,34 +160,64 @@ def _pip_installer(
     python = environment.python
     assert python is not None
     options = ("-y", "--break-system-packages") if break_system_packages else ("-y",)
-    own_version = tool_pip_requirement()
-    if own_version is not None and _supports(own_version, environment.python_version):
-        return Installer(
-            kind=InstallerKind.PIP,
-            command=(sys.executable, "-m", "pip", "--python", python),
-            options=options,
-        )
-    if has_own_pip:
-        return Installer(kind=InstallerKind.PIP, command=(python, "-m", "pip"), options=options)
+    command = find_pip(environment, has_own_pip=has_own_pip)
+    if command is not None:
+        return Installer(kind=InstallerKind.PIP, command=command, options=options, settings=_pip_settings())
     if uv is not None:
         return _uv_installer(uv, environment, break_system_packages)
     why = (
-        "has no pip" if own_version is None else f"has a pip that no longer serves Python {environment.python_version}"
+        "has no pip"
+        if tool_pip_requirement() is None
+        else f"has a pip that no longer serves Python {environment.python_version}"
     )
     raise InstallerUnavailable(
         f"the Python that runs this tool {why}, and `{environment.prefix}` has none of its own",
-        help=(f"give the environment one: {python} -m ensurepip", "or install uv, which serves every Python"),
+        help=(
+            f"give the environment one: {shlex.join((python, '-m', 'ensurepip'))}",
+            f"or {_way_to_uv('uv, which serves every Python')}",
+        ),
     )
 
 
-def tool_pip_requirement() -> str | None:
-    """Return Requires-Python of the pip beside this tool ("" when it states none), None when there is no pip."""
+def _pip_settings() -> Mapping[str, str]:
+    """Return the variables that keep pip from the user's site directory, which comes first and is not the environment.
+
+    Where pip itself lies in it, it cannot be kept away.
+    """
+    import site
     from importlib import metadata
 
     try:
-        return metadata.metadata("pip")["Requires-Python"] or ""
+        place = str(metadata.distribution("pip").locate_file(""))
     except metadata.PackageNotFoundError:
-        return None
+        place = ""
+    is_there = os.path.realpath(place) == os.path.realpath(site.getusersitepackages())
+    return {} if is_there else {"PYTHONNOUSERSITE": "1"}
+
+
+def _way_to_uv(what: str) -> str:
+    """Return what leads to uv: the option where it is found, else a command that installs it where it is looked for."""
+    if find_uv() is not None:
+        return f"use {what}: --installer uv"
+    if tool_pip_requirement() is None:
+        return f"install {what}, so that it is on PATH"
+    return f"install {what}: {shlex.join((sys.executable, '-m', 'pip', 'install', 'uv'))}"
+
+
+def _without_interpreter(environment: Environment) -> InstallerUnavailable:
+    """Return what is wrong with an environment that should have an interpreter."""
+    path = os.path.join(environment.prefix, "bin", "python")
+    if not os.path.lexists(path):
+        why, remedy = f"there is no `{path}`", f"`{path}`"
+    elif not os.path.exists(path):
+        target = os.path.join(os.path.dirname(path), os.readlink(path))
+        why, remedy = f"`{path}` leads to `{target}`, which is not there", f"`{target}`"
+    else:
+        why, remedy = f"`{path}` may not be executed", "that permission"
+    return InstallerUnavailable(
+        f"the environment `{environment.prefix}` has no interpreter that can be run: {why}",
+        help=(f"bring {remedy} back, or make the environment anew", "look at it only: --dry-run"),
+    )
 
 
 def _supports(requirement: str, version: str) -> bool:

@@ -5,12 +5,14 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from safe_uninstall.analysis.commands import our_command
 from safe_uninstall.analysis.fingerprint import describe_changes
 from safe_uninstall.execute.installation import install_wheels, kept_paths, what_will_be_new
-from safe_uninstall.execute.installers import Installer, InstallerRun, find_installer, run_installer
+from safe_uninstall.execute.installers import Installer, find_installer, run_installer
 from safe_uninstall.execute.interrupts import Interrupted, interruptible, uninterrupted
 from safe_uninstall.execute.journal import Journal, Step, create_journal, sweep, unfinished
 from safe_uninstall.execute.lock import EnvironmentLock
+from safe_uninstall.execute.processes import InstallerRun
 from safe_uninstall.execute.record_trim import needs_trimming, trim_record
 from safe_uninstall.execute.rollback import roll_back
 from safe_uninstall.execute.stash import Stash
@@ -56,7 +58,7 @@ def execute(
         raise UsageError("a plan that blocks cannot be carried out")
     prefix = plan.environment.prefix
     with interruptible(), EnvironmentLock(prefix, timeout=lock_timeout) as lock:
-        refuse_unfinished(prefix)
+        refuse_unfinished(prefix, plan.request.python)
         sweep(prefix)
         snapshot = rescan()
         current = replan(snapshot)
@@ -74,13 +76,13 @@ def execute(
         return _Run(plan, snapshot, leaving, installer, lock, rescan, progress, keep_backup).run()
 
 
-def refuse_unfinished(prefix: str) -> None:
-    """Raise UnfinishedTransaction when an earlier run in the environment did not end."""
+def refuse_unfinished(prefix: str, python: str | None = None) -> None:
+    """Raise UnfinishedTransaction when an earlier run in the environment, which ``-p python`` leads to, did not end."""
     pending = unfinished(prefix)
     if pending:
         raise UnfinishedTransaction(
             f"an earlier run on this environment did not end: {pending[0].directory}",
-            help=("bring the environment back to what it was: safe-uninstall recover",),
+            help=(f"bring the environment back to what it was: {our_command(python, 'recover')}",),
         )
 
 

@@ -23,19 +23,27 @@ def wheel_from_uv_cache(distribution: Distribution, directory: str, uv: str | No
     Returns:
         The path of the wheel file, None when the cache does not hold that name and version.
     """
-    if uv is None:
-        return None
-    from safe_uninstall.execute.installers import run_program
-
-    run = run_program((uv, "cache", "dir", "--quiet", "--color", "never"))
-    root = run.output.strip()
-    if run.returncode != 0 or not os.path.isdir(root):
+    root = None if uv is None else cache_directory(uv)
+    if root is None or not os.path.isdir(root):
         return None
     info = posixpath.basename(distribution.metadata_path)
     for archive in _archives(root):
         if os.path.isfile(posixpath.join(archive, info, "RECORD")):
             return _pack(archive, posixpath.join(directory, f"{info.removesuffix('.dist-info')}-py3-none-any.whl"))
     return None
+
+
+def cache_directory(uv: str) -> str | None:
+    """Return the absolute path of the cache that the user configured, None where uv does not tell."""
+    import subprocess
+
+    command = [uv, "cache", "dir", "--quiet", "--color", "never"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError:
+        return None
+    said = os.fsdecode(done.stdout.strip())
+    return os.path.abspath(said) if done.returncode == 0 and said else None
 
 
 def _archives(root: str) -> list[str]:

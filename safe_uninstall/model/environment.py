@@ -18,6 +18,13 @@ class EnvironmentKind(Enum):
     """Any other interpreter: asked once with ``-I -S``."""
     TARGET = "target"
     """A directory filled by ``pip install --target``: no interpreter of its own."""
+    PREFIX = "prefix"
+    """A directory filled by ``pip install --prefix``, with ``lib/pythonX.Y``: no interpreter of its own either."""
+
+    @property
+    def has_interpreter(self) -> bool:
+        """Whether an environment of this kind has an interpreter unless something is wrong with it."""
+        return self not in (EnvironmentKind.TARGET, EnvironmentKind.PREFIX)
 
 
 class InstallerKind(Enum):
@@ -28,6 +35,16 @@ class InstallerKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """How the user can start the installers: words of commands in the help."""
+
+    pip: tuple[str, ...] | None = ("pip",)
+    """A pip that serves environments it is not in (``--python``), None where there is none."""
+    uv: str | None = "uv"
+    """None where uv is not found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """Where an environment's files are. All paths are absolute and real, save ``python``."""
 
@@ -35,7 +52,8 @@ class Environment:
     """Root of the environment; paths shown to users are relative to it."""
     kind: EnvironmentKind
     python: str | None
-    """The interpreter to run for it, as its user would type it (a venv's ``bin/python``); None for TARGET."""
+    """The interpreter to run for it, as its user would type it (a venv's ``bin/python``); None for TARGET and
+    PREFIX, and where it cannot be run."""
     python_version: str
     """``X.Y.Z``, or ``X.Y`` where no more is known."""
     implementation: str

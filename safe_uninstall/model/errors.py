@@ -38,10 +38,18 @@ class NotInstalled(SafeUninstallError):
     slug = "not-installed"
     exit_status = ExitStatus.USAGE
 
-    def __init__(self, names: tuple[str, ...], near: dict[str, tuple[str, ...]], *, help: tuple[str, ...] = ()) -> None:
-        """Keep the unknown names as written, and per name the installed ones that look alike."""
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        near: dict[str, tuple[str, ...]],
+        *,
+        where: str | None = None,
+        help: tuple[str, ...] = (),
+    ) -> None:
+        """Keep the unknown names as written, per name the installed ones that look alike, and the environment."""
         listed = ", ".join(f"`{name}`" for name in names)
-        super().__init__(f"not installed: {listed}", help=help)
+        place = "" if where is None else f" in `{where}`"
+        super().__init__(f"not installed{place}: {listed}", help=help)
         self.names = names
         self.near = near
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from safe_uninstall.model.environment import Environment, InstallerKind
+from safe_uninstall.model.environment import Environment, InstallerKind, Programs
 from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.wheel import Wheel
 
@@ -92,6 +92,8 @@ class Request:
     """None: the one that fits the environment."""
     python: str | None = None
     """What ``-p`` was given as, for the commands in the help; None where the environment was found without it."""
+    programs: Programs = field(default_factory=Programs)
+    """How the user starts pip and uv, for the commands in the help."""
     tool_prefix: str | None = None
     """Real prefix of the environment that runs the tool, which must not remove itself; None when it does not matter."""
 

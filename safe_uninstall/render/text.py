@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from safe_uninstall.analysis.commands import our_command
 from safe_uninstall.model.outcome import Outcome, OutcomeState
 from safe_uninstall.model.plan import Action, ActionKind, Finding, Plan, Severity, Verdict
 from safe_uninstall.render.findings import FindingText, shortened
@@ -82,7 +83,8 @@ def render_outcome(outcome: Outcome, *, verbose: bool, color: bool) -> str:
         return "\n".join(lines)
     if stash is not None:
         lines.append(f"{help}: what is missing is in {stash}")
-        lines.append(f"{help}: try again with more room or rights: safe-uninstall recover")
+        again = printable(our_command(outcome.plan.request.python, "recover"))
+        lines.append(f"{help}: try again with more room or rights: {again}")
     else:
         lines.append(f"{help}: install the distributions named above again over what is there")
     lines.append("Roll back incomplete: the environment is neither as before nor as planned.")

@@ -5,14 +5,25 @@ interpreter is asked once. Nothing of the environment is imported.
 """
 
 import os
+import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from safe_uninstall.model.elf import Abi
 from safe_uninstall.model.environment import Environment, EnvironmentKind
 from safe_uninstall.model.errors import EnvironmentNotFound
-from safe_uninstall.scan.elf import ElfError, read_elf
-from safe_uninstall.scan.metadata import read_text
+from safe_uninstall.scan.layout import (
+    base_site_packages,
+    conda_python_version,
+    externally_managed,
+    first_program,
+    interpreter_facts,
+    library_directory,
+    library_names,
+    prefix_site_packages,
+    read_configuration,
+    version_of,
+)
+from safe_uninstall.scan.markers import markers_of
 from safe_uninstall.scan.site_paths import pth_directories
 
 _HELP = (
@@ -20,19 +31,8 @@ _HELP = (
     "or activate one: source .venv/bin/activate",
 )
 
-MACHINES = {
-    3: "i686",
-    8: "mips",
-    20: "ppc",
-    21: "ppc64le",
-    22: "s390x",
-    40: "armv7l",
-    62: "x86_64",
-    183: "aarch64",
-    243: "riscv64",
-    258: "loongarch64",
-}
-"""``e_machine`` to what ``platform.machine()`` says there."""
+_PROGRAMS = ("python3", "python", "pypy3")
+"""Names of interpreters in ``bin``."""
 
 
 def find_environment(
@@ -42,8 +42,8 @@ def find_environment(
 
     Args:
         python: an interpreter (path or command name), a venv directory, a prefix, or a directory filled by
-            ``pip install --target``. None: ``VIRTUAL_ENV``, else ``CONDA_PREFIX``, else ``.venv`` in ``directory`` or
-            above it, else the environment that runs the command.
+            ``pip install --target`` or ``--prefix``. None: ``VIRTUAL_ENV``, else ``CONDA_PREFIX``, else ``.venv`` in
+            ``directory`` or above it, else the environment that runs the command.
         variables: environment variables of the process.
         directory: absolute path of the working directory.
         running: prefix of the environment that runs the command; ``sys.prefix`` by default.
@@ -113,10 +113,9 @@ def _from_directory(path: str) -> Environment | None:
         return _venv(path)
     if os.path.isdir(os.path.join(path, "conda-meta")):
         return _conda(path)
-    for name in ("python3", "python", "pypy3"):
-        interpreter = os.path.join(path, "bin", name)
-        if os.path.isfile(interpreter) and os.access(interpreter, os.X_OK):
-            return _asked(interpreter)
+    python = first_program(path, _PROGRAMS)
+    if python is not None:
+        return _asked(python)
     try:
         names = os.listdir(path)
     except OSError as error:
@@ -129,9 +128,42 @@ def _from_directory(path: str) -> Environment | None:
         if os.path.isfile(os.path.join(parent, "pyvenv.cfg")) and _inside_venv(path, parent):
             return _venv(parent)
         parent = os.path.dirname(parent)
+    around = _around_site_packages(path)
+    if around is not None:
+        return around
     if any(name.endswith((".dist-info", ".egg-info")) for name in names):
         return _target(path)
-    return None
+    return _filled_prefix(path)
+
+
+def _around_site_packages(path: str) -> Environment | None:
+    """Return the environment that has ``path`` as ``lib/pythonX.Y/site-packages``; None if it is no such directory."""
+    real = os.path.realpath(path)
+    library, name = os.path.split(real)
+    root = os.path.dirname(os.path.dirname(library))
+    if name != "site-packages" or os.path.basename(library) not in library_names(root):
+        return None
+    if os.path.isdir(os.path.join(root, "conda-meta")):
+        return _conda(root)
+    python = first_program(root, _PROGRAMS)
+    found = None if python is None else _asked(python)
+    return found if found is not None and real in found.site_packages else _prefix(root, os.path.basename(library))
+
+
+def _filled_prefix(path: str) -> Environment | None:
+    """Return the environment in a directory that has ``lib/pythonX.Y/site-packages`` and no interpreter."""
+    for name in _PROGRAMS:
+        interpreter = os.path.join(path, "bin", name)
+        if os.path.islink(interpreter) and not os.path.exists(interpreter):
+            raise EnvironmentNotFound(f"`{interpreter}` is a link that leads nowhere", help=_HELP)
+    names = library_names(path)
+    if len(names) > 1:
+        sites = [site for name in names for site in prefix_site_packages(path, name)]
+        raise EnvironmentNotFound(
+            f"`{path}` has site-packages of several Python versions",
+            help=tuple(f"name one of them: safe-uninstall -p {shlex.quote(site)} PACKAGE" for site in sites),
+        )
+    return _prefix(path, names[0]) if names else None
 
 
 def _inside_venv(path: str, prefix: str) -> bool:
@@ -142,12 +174,12 @@ def _inside_venv(path: str, prefix: str) -> bool:
 
 def _venv(path: str) -> Environment:
     prefix = os.path.realpath(path)
-    configuration = _read_configuration(os.path.join(prefix, "pyvenv.cfg"))
+    configuration = read_configuration(os.path.join(prefix, "pyvenv.cfg"))
     implementation = configuration.get("implementation", "CPython").lower()
     stdlib = "pypy" if implementation == "pypy" else "python"
     version = configuration.get("version_info") or configuration.get("version") or ""
     version = ".".join(version.split(".")[:3])
-    library = _library_directory(prefix, stdlib, version)
+    library = library_directory(prefix, stdlib, version)
     if library is None:
         windows = os.path.isdir(os.path.join(prefix, "Scripts")) or os.path.isdir(os.path.join(prefix, "Lib"))
         why = "was made on Windows" if windows else "has no lib/pythonX.Y/site-packages"
@@ -156,15 +188,15 @@ def _venv(path: str) -> Environment:
             help=("make it anew with the interpreter of this machine: python3 -m venv DIRECTORY",),
         )
     if not version:
-        version = os.path.basename(library).removeprefix(stdlib)
-    python = _first_program(prefix, ("python", "python3"))
-    interpreter, abi = _interpreter(python)
+        version = version_of(library)
+    python = first_program(prefix, ("python", "python3"))
+    interpreter, abi = interpreter_facts(python)
     home = configuration.get("home")
     base = None if not home else os.path.realpath(os.path.dirname(home.rstrip("/")))
     site = os.path.realpath(os.path.join(library, "site-packages"))
     visible: list[str] = []
     if configuration.get("include-system-site-packages", "").lower() == "true" and base is not None:
-        visible = _base_site_packages(base, os.path.basename(library))
+        visible = base_site_packages(base, os.path.basename(library))
     own, outside = _with_pth(prefix, [site], visible)
     return Environment(
         prefix=prefix,
@@ -178,7 +210,7 @@ def _venv(path: str) -> Environment:
         base_prefix=base,
         interpreter_path=interpreter,
         abi=abi,
-        markers=_markers(version, implementation, abi),
+        markers=markers_of(version, implementation, abi),
         created_by_uv="uv" in configuration,
         managed_by="poetry" if "/pypoetry/virtualenvs/" in prefix else None,
     )
@@ -186,15 +218,15 @@ def _venv(path: str) -> Environment:
 
 def _conda(path: str) -> Environment:
     prefix = os.path.realpath(path)
-    version = _conda_python_version(prefix)
-    library = _library_directory(prefix, "python", version)
+    version = conda_python_version(prefix)
+    library = library_directory(prefix, "python", version)
     if library is None:
         raise EnvironmentNotFound(
             f"the conda environment `{path}` has no Python", help=(f"see what is in it: conda list -p {path}", *_HELP)
         )
-    version = version or os.path.basename(library).removeprefix("python")
-    python = _first_program(prefix, ("python", "python3"))
-    interpreter, abi = _interpreter(python)
+    version = version or version_of(library)
+    python = first_program(prefix, ("python", "python3"))
+    interpreter, abi = interpreter_facts(python)
     own, outside = _with_pth(prefix, [os.path.realpath(os.path.join(library, "site-packages"))], [])
     return Environment(
         prefix=prefix,
@@ -207,8 +239,8 @@ def _conda(path: str) -> Environment:
         scripts=os.path.join(prefix, "bin"),
         interpreter_path=interpreter,
         abi=abi,
-        markers=_markers(version, "cpython", abi),
-        externally_managed=_externally_managed(library),
+        markers=markers_of(version, "cpython", abi),
+        externally_managed=externally_managed(library),
         managed_by="pixi" if "/.pixi/envs/" in prefix + "/" else "conda",
     )
 
@@ -226,7 +258,7 @@ def _asked(python: str) -> Environment:
     sites = list(dict.fromkeys(os.path.realpath(site) for site in facts.site_packages if os.path.isdir(site)))
     visible = [os.path.realpath(facts.user_site)] if os.path.isdir(facts.user_site) else []
     own, outside = _with_pth(prefix, sites, visible)
-    interpreter, abi = _interpreter(facts.executable)
+    interpreter, abi = interpreter_facts(facts.executable)
     debian = any(site.endswith("/dist-packages") for site in own)
     return Environment(
         prefix=prefix,
@@ -241,7 +273,7 @@ def _asked(python: str) -> Environment:
         interpreter_path=interpreter,
         abi=abi,
         markers=facts.markers,
-        externally_managed=_externally_managed(facts.stdlib),
+        externally_managed=externally_managed(facts.stdlib),
         managed_by="debian" if debian else None,
     )
 
@@ -250,7 +282,7 @@ def _target(path: str) -> Environment:
     """Return a directory filled by ``pip install --target``; markers are those of the interpreter that runs this."""
     prefix = os.path.realpath(path)
     version = ".".join(str(part) for part in sys.version_info[:3])
-    _, abi = _interpreter(sys.executable)
+    _, abi = interpreter_facts(sys.executable)
     return Environment(
         prefix=prefix,
         kind=EnvironmentKind.TARGET,
@@ -259,70 +291,26 @@ def _target(path: str) -> Environment:
         implementation=sys.implementation.name,
         site_packages=(prefix,),
         scripts=os.path.join(prefix, "bin"),
-        markers=_markers(version, sys.implementation.name, abi),
+        markers=markers_of(version, sys.implementation.name, abi),
     )
 
 
-def _read_configuration(path: str) -> dict[str, str]:
-    """Return the keys of a ``pyvenv.cfg`` in lower case."""
-    configuration: dict[str, str] = {}
-    for line in (read_text(path) or "").splitlines():
-        key, separator, value = line.partition("=")
-        if separator:
-            configuration[key.strip().lower()] = value.strip()
-    return configuration
-
-
-def _library_directory(prefix: str, stem: str, version: str) -> str | None:
-    """Return ``lib/pythonX.Y``: the one of ``version``, else the only one there is."""
-    short = ".".join(version.split(".")[:2])
-    expected = os.path.join(prefix, "lib", stem + short)
-    if short and os.path.isdir(os.path.join(expected, "site-packages")):
-        return expected
-    try:
-        names = sorted(os.listdir(os.path.join(prefix, "lib")))
-    except OSError:
-        return None
-    found = [
-        name
-        for name in names
-        if name.startswith(stem) and os.path.isdir(os.path.join(prefix, "lib", name, "site-packages"))
-    ]
-    return os.path.join(prefix, "lib", found[0]) if len(found) == 1 else None
-
-
-def _first_program(prefix: str, names: Iterable[str]) -> str | None:
-    """Return the first of the programs in ``bin`` that can be run; a link that leads nowhere cannot."""
-    for name in names:
-        path = os.path.join(prefix, "bin", name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return None
-
-
-def _interpreter(python: str | None) -> tuple[str | None, Abi | None]:
-    """Return the real path and the ABI of an interpreter, (None, None) when it is no ELF file."""
-    if python is None:
-        return None, None
-    real = os.path.realpath(python)
-    try:
-        found = read_elf(real)
-    except ElfError:
-        found = None
-    return (None, None) if found is None else (real, found.abi)
-
-
-def _base_site_packages(base: str, library: str) -> list[str]:
-    """Return the site directories of a base installation that exist, as ``site.getsitepackages`` would."""
-    candidates = [f"{base}/lib/{library}/site-packages"]
-    if base == "/usr":
-        candidates += [
-            f"/usr/local/lib/{library}/dist-packages",
-            "/usr/lib/python3/dist-packages",
-            f"/usr/lib/{library}/dist-packages",
-        ]
-    candidates.append(os.path.expanduser(f"~/.local/lib/{library}/site-packages"))
-    return list(dict.fromkeys(os.path.realpath(path) for path in candidates if os.path.isdir(path)))
+def _prefix(path: str, library: str) -> Environment:
+    """Return a directory filled by ``pip install --prefix``; markers are of its version, else of this host."""
+    prefix = os.path.realpath(path)
+    version = version_of(library)
+    implementation = "pypy" if library.startswith("pypy") else "cpython"
+    _, abi = interpreter_facts(sys.executable)
+    return Environment(
+        prefix=prefix,
+        kind=EnvironmentKind.PREFIX,
+        python=None,
+        python_version=version,
+        implementation=implementation,
+        site_packages=prefix_site_packages(prefix, library),
+        scripts=os.path.join(prefix, "bin"),
+        markers=markers_of(version, implementation, abi),
+    )
 
 
 def _with_pth(prefix: str, own: list[str], visible: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -334,53 +322,3 @@ def _with_pth(prefix: str, own: list[str], visible: list[str]) -> tuple[tuple[st
                 continue
             (own if directory.startswith(prefix + "/") else visible).append(directory)
     return tuple(own), tuple(visible)
-
-
-def _externally_managed(stdlib: str) -> str | None:
-    """Return the text of an EXTERNALLY-MANAGED file (PEP 668), None where there is none."""
-    text = read_text(os.path.join(stdlib, "EXTERNALLY-MANAGED"))
-    if text is None:
-        return None
-    lines: list[str] = []
-    inside = False
-    for line in text.splitlines():
-        if line.startswith("Error="):
-            inside = True
-            lines.append(line[len("Error=") :])
-        elif inside and line[:1] in (" ", "\t"):
-            lines.append(line.strip())
-        elif inside and line.strip():
-            break
-    return "\n".join(lines).strip() or "This environment is externally managed."
-
-
-def _conda_python_version(prefix: str) -> str:
-    try:
-        names = os.listdir(os.path.join(prefix, "conda-meta"))
-    except OSError:
-        return ""
-    for name in sorted(names):
-        parts = name.split("-")
-        if len(parts) == 3 and parts[0] == "python" and name.endswith(".json"):
-            return parts[1]
-    return ""
-
-
-def _markers(version: str, implementation: str, abi: Abi | None) -> dict[str, str]:
-    """Return the PEP 508 markers of an interpreter that is not run; kernel facts are those of this host."""
-    host = os.uname()
-    machine = host.machine if abi is None else MACHINES.get(abi.machine, host.machine)
-    full = version if version.count(".") >= 2 else f"{version}.0"
-    return {
-        "implementation_name": implementation,
-        "implementation_version": full,
-        "os_name": "posix",
-        "platform_machine": machine,
-        "platform_python_implementation": {"cpython": "CPython", "pypy": "PyPy"}.get(implementation, implementation),
-        "platform_release": host.release,
-        "platform_system": host.sysname,
-        "platform_version": host.version,
-        "python_full_version": full,
-        "python_version": ".".join(version.split(".")[:2]),
-        "sys_platform": sys.platform,
-    }

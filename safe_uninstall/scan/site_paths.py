@@ -4,14 +4,20 @@ import os
 
 from safe_uninstall.scan.metadata import read_text
 
+_COMMON = frozenset(
+    ("/", "/dev", "/dev/shm", "/home", "/proc", "/run", "/sys", "/tmp", "/usr", "/var", "/var/tmp")  # noqa: S108
+)
+"""Directories that are there for everybody (hier(7)); others below them may well hold distributions."""
+
 
 def pth_directories(site: str) -> tuple[str, ...]:
     """Return the real paths of the directories that the ``.pth`` files of a site directory add, in order, each once.
 
     The rules are those of the module ``site``: files in sorted order; hidden files, comments and lines that begin with
-    ``import`` left out. The root directory and the user's home are no places for distributions, and walking them
-    would take for ever: they are left out too.
+    ``import`` left out. What does not exist is left out, and so are the root directory, the user's home and the places
+    for temporary files of all programs: they are no places for distributions, and walking them would take for ever.
     """
+    not_ours = {*_COMMON, os.path.realpath(os.path.expanduser("~"))}
     try:
         names = sorted(name for name in os.listdir(site) if name.endswith(".pth") and not name.startswith("."))
     except OSError:
@@ -23,6 +29,6 @@ def pth_directories(site: str) -> tuple[str, ...]:
             if not line.strip() or line.startswith(("#", "import ", "import\t")):
                 continue
             directory = os.path.realpath(os.path.join(site, line))
-            if directory not in ("/", os.path.expanduser("~")) and os.path.isdir(directory):
+            if directory not in not_ours and os.path.isdir(directory):
                 found.setdefault(directory)
     return tuple(found)

@@ -33,6 +33,9 @@ _TEXT_SUFFIXES = frozenset(
 these names could not read it. They are most of an environment (20,700 of 21,000 files beside torch). Whatever else is
 there is opened: libraries end in ``.so``, ``.9``, ``.dll``, ``.node``, ``.bin`` or nothing at all."""
 
+_WHOLE = frozenset({EnvironmentKind.VENV, EnvironmentKind.TARGET})
+"""Kinds whose prefix holds the environment and nothing else."""
+
 _PROGRESS_STEP = 5000
 """Files between two reports of progress."""
 
@@ -58,7 +61,7 @@ def scan(
     visited: set[str] = set()
     candidates = list(_walk(environment, files, visited))
     distributions, leftovers, problems = read_distributions(environment, files)
-    if environment.kind in (EnvironmentKind.SYSTEM, EnvironmentKind.CONDA):
+    if environment.kind not in _WHOLE:
         candidates += _claimed_elsewhere(distributions, visited, files)
     objects, unreadable = _read_objects(candidates, files, progress)
     forbidden = [f"cannot list {path}: {reason}" for path, reason in sorted(files.forbidden.items())]
@@ -109,7 +112,7 @@ def _roots(environment: Environment) -> tuple[str, ...]:
     """Return the directories to walk: all of a prefix that is the environment's alone, else where Python files go."""
     prefix = environment.prefix
     sites = (*environment.site_packages, *environment.visible_site_packages)
-    if environment.kind in (EnvironmentKind.VENV, EnvironmentKind.TARGET):
+    if environment.kind in _WHOLE:
         return (prefix, *sites)
     if environment.kind is EnvironmentKind.CONDA:
         return (f"{prefix}/lib", f"{prefix}/bin", *sites)

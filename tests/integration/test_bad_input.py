@@ -37,7 +37,12 @@ def test_an_unknown_name_offers_near_matches(environment: EnvironmentBuilder) ->
     build_twins(environment)
     with untouched(environment.prefix):
         done = safe_uninstall("-y", "-p", environment.prefix, "twin-cu21", "nothing-like-it")
-    refused(done, 2, "error[not-installed]: not installed: `twin-cu21`, `nothing-like-it`", "did you mean `twin-cu12`?")
+    refused(
+        done,
+        2,
+        f"error[not-installed]: not installed in `{environment.prefix}`: `twin-cu21`, `nothing-like-it`",
+        "did you mean `twin-cu12`?",
+    )
     assert done.out == "", "no data on standard output"
 
 
@@ -46,7 +51,7 @@ def test_one_unknown_name_among_known_ones_refuses_all(environment: EnvironmentB
     build_twins(environment)
     with untouched(environment.prefix):
         done = safe_uninstall("-y", "-p", environment.prefix, "twin-cu11", "absent")
-    refused(done, 2, "not installed: `absent`")
+    refused(done, 2, f"not installed in `{environment.prefix}`: `absent`", f"{environment.python} list")
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(environment: EnvironmentBuilder) -> None:
@@ -54,7 +59,7 @@ def test_a_pattern_that_matches_nothing_is_an_error(environment: EnvironmentBuil
     build_twins(environment)
     with untouched(environment.prefix):
         done = safe_uninstall("-y", "-p", environment.prefix, "nvidia-*-cu13")
-    refused(done, 2, "not installed: `nvidia-*-cu13`")
+    refused(done, 2, f"not installed in `{environment.prefix}`: `nvidia-*-cu13`")
 
 
 @pytest.mark.parametrize("words", [("-y",), ("-y", "no/such/name"), ("-y", "--wrong", "x"), ("--color", "pink", "x")])

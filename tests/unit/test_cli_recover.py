@@ -31,7 +31,9 @@ INCOMPLETE = Recovery(
             (INCOMPLETE, COMMITTED),
             5,
             "t1: the environment is as planned.\n",
-            "  a could not be put back\nRoll back of t3 incomplete: what is missing is in /stash\n",
+            "  a could not be put back\n"
+            "help: when that is mended, try again: safe-uninstall -p {prefix} recover\n"
+            "Roll back of t3 incomplete: what is missing is in /stash\n",
         ),
     ],
 )
@@ -53,5 +55,5 @@ def test_recover(
 
     monkeypatch.setattr(recovery, "recover", recover)
     assert run(["recover", "-p", str(environment.prefix)]) == status
-    assert capsys.readouterr() == (out, err)
+    assert capsys.readouterr() == (out, err.replace("{prefix}", str(environment.prefix)))
     assert asked == [str(Path(environment.prefix))]

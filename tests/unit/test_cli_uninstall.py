@@ -162,7 +162,7 @@ def test_another_machines_environment_can_be_looked_at_only(
     app: EnvironmentBuilder, executor: Executor, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No installer could run its interpreter; a dry run needs none."""
-    from safe_uninstall.scan.environment import MACHINES
+    from safe_uninstall.scan.markers import MACHINES
 
     other = "aarch64" if os.uname().machine != "aarch64" else "x86_64"
     assert MACHINES[EM_AARCH64] == "aarch64"

@@ -1,13 +1,12 @@
 """Guards: what is refused, or doubtful, before any file is looked at; and the commands that help."""
 
-import shlex
 from typing import Any
 
 import pytest
 
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.guards import judge_guards
-from safe_uninstall.model.distribution import DirectUrl, Distribution, MetadataKind, RecordState
+from safe_uninstall.model.distribution import MetadataKind, RecordState
 from safe_uninstall.model.environment import EnvironmentKind, InstallerKind
 from safe_uninstall.model.plan import Code, Finding, Request, Severity
 from safe_uninstall.model.snapshot import Snapshot
@@ -227,57 +226,3 @@ def test_the_last_pip_is_warned_of() -> None:
     assert judge_guards(snap, Request(names=("pip",)), leaving, Commands(snap, InstallerKind.PIP)) == ()
     by_uv = snapshot(distribution("pip"), environment=environment(created_by_uv=True))
     assert guards(by_uv, "pip") == ()
-
-
-def reinstall(installer: InstallerKind, *installed: Distribution, **changes: Any) -> list[str]:
-    """Return the words of the command that reinstalls distributions."""
-    commands = Commands(snapshot(environment=environment(**changes)), installer)
-    return shlex.split(commands.reinstall(installed))
-
-
-def test_reinstalling_names_exact_versions() -> None:
-    """Over what is there, and nothing else."""
-    one, two = distribution("one", "1.0").distribution, distribution("two", "2.0+cu12").distribution
-    assert reinstall(InstallerKind.PIP, one, two) == [
-        "pip", "--python", PYTHON, "install", "--force-reinstall", "--no-deps", "one==1.0", "two==2.0+cu12",
-    ]  # fmt: skip
-    assert reinstall(InstallerKind.UV, one) == [
-        "uv", "pip", "install", "--python", PYTHON, "--reinstall", "--no-deps", "one==1.0",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("origin", "words"),
-    [
-        (DirectUrl(url="https://example.org/one.whl"), ["one @ https://example.org/one.whl"]),
-        (DirectUrl(url="file:///src/one", is_directory=True), ["one @ file:///src/one"]),
-        (DirectUrl(url="https://example.org/one.git", vcs="git"), ["one @ git+https://example.org/one.git"]),
-        (DirectUrl(url="file:///my%20src", is_directory=True, editable=True), ["--editable", "/my src"]),
-    ],
-)
-def test_what_came_by_url_is_reinstalled_by_url(origin: DirectUrl, words: list[str]) -> None:
-    """PEP 610: an index does not have it, or has another of that name."""
-    one = distribution("one", direct_url=origin).distribution
-    assert reinstall(InstallerKind.PIP, one)[-len(words) :] == words
-
-
-def test_paths_with_blanks_are_quoted() -> None:
-    """A command can be pasted as it is."""
-    python = "/my env/bin/python"
-    one = distribution("one").distribution
-    assert reinstall(InstallerKind.PIP, one, python=python)[:3] == ["pip", "--python", python]
-
-
-def test_uninstalling_from_a_directory() -> None:
-    """Pip cannot uninstall from what --target filled; uv can."""
-    target = environment(kind=EnvironmentKind.TARGET, python=None, prefix="/t")
-    commands = Commands(snapshot(environment=target), InstallerKind.PIP)
-    assert commands.uninstall_with_installer(distribution("one").distribution) == "uv pip uninstall --target /t one"
-    assert commands.ensure_pip() == "python -m ensurepip"
-
-
-def test_our_own_commands_lead_to_the_environment_that_was_asked_for() -> None:
-    """``-p`` is repeated as it was given; without it the environment is found as before."""
-    snap = snapshot()
-    assert Commands(snap, InstallerKind.PIP).ours("a", "b") == "safe-uninstall a b"
-    assert Commands(snap, InstallerKind.PIP, python="../e v").ours("a") == "safe-uninstall -p '../e v' a"

@@ -1,20 +1,18 @@
 """Which installer serves an environment, and how it is run."""
 
 import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from safe_uninstall.execute import installers
-from safe_uninstall.execute.installers import Installer, find_installer, find_uv, run_installer, run_program
-from safe_uninstall.execute.interrupts import Interrupted, interruptible, uninterrupted
+from safe_uninstall.execute.installers import Installer, find_installer, find_pip, run_installation, run_installer
+from safe_uninstall.execute.processes import InstallerRun
 from safe_uninstall.model.environment import Environment, EnvironmentKind, InstallerKind
 from safe_uninstall.model.errors import InstallerUnavailable
 from tests.support.environments import EnvironmentBuilder
@@ -77,7 +75,7 @@ def test_a_missing_uv_is_an_error_with_a_way_out(by_pip: Environment, no_uv: Non
     """Asking for uv without one names the alternative."""
     with pytest.raises(InstallerUnavailable) as caught:
         find_installer(by_pip, UV, has_own_pip=True)
-    assert "--installer pip" in caught.value.help[0]
+    assert caught.value.help == (f"install it: {sys.executable} -m pip install uv", "or use pip: --installer pip")
 
 
 @pytest.mark.parametrize("kind", [UV, PIP])
@@ -102,25 +100,97 @@ def test_a_uv_that_cannot_run_is_named(by_uv: Environment, uv: str) -> None:
         find_installer(by_uv, None, has_own_pip=False)
 
 
-def target_directory(environment: Environment) -> Environment:
+def directory(environment: Environment, kind: EnvironmentKind = EnvironmentKind.TARGET) -> Environment:
     """Return a directory without an interpreter of its own."""
-    return replace(environment, kind=EnvironmentKind.TARGET, python=None)
+    return replace(environment, kind=kind, python=None)
 
 
 def test_uv_serves_target_directories(by_pip: Environment, uv: str) -> None:
     """Pip cannot uninstall from a directory without an interpreter; uv can."""
-    found = find_installer(target_directory(by_pip), None, has_own_pip=False)
-    assert (found.kind, found.options) == (UV, ("--target", by_pip.prefix))
+    found = find_installer(directory(by_pip), None, has_own_pip=False)
+    assert (found.kind, found.options) == (UV, ("--python", sys.executable, "--target", by_pip.prefix))
 
 
-@pytest.mark.parametrize("wanted", [None, PIP])
-def test_target_directories_without_uv_are_refused(
-    by_pip: Environment, no_uv: None, wanted: InstallerKind | None
+def test_uv_serves_prefixes(by_pip: Environment, uv: str) -> None:
+    """With an interpreter of the version that the prefix was filled for, which need not be in it."""
+    found = find_installer(directory(by_pip, EnvironmentKind.PREFIX), None, has_own_pip=False)
+    assert (found.kind, found.options) == (UV, ("--python", sys.executable, "--prefix", by_pip.prefix))
+
+
+def test_a_prefix_of_another_version_needs_an_interpreter_of_it(
+    by_pip: Environment, uv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The help names the installer that can."""
+    """Looked for on PATH; what is not what its name says is passed over, and none at all is said beforehand."""
+    other = replace(directory(by_pip, EnvironmentKind.PREFIX), python_version="3.7")
+    for place, text in (("fails", "exit 127"), ("lies", "echo 3.6"), ("works", "echo 3.7")):
+        program = tmp_path / place / "python3.7"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    broken = tmp_path / "broken" / "python3.7"
+    broken.parent.mkdir()
+    broken.write_text("#!/no/such/program\n")
+    broken.chmod(0o755)
+    places = [str(tmp_path / place) for place in ("broken", "fails", "lies")]
+    monkeypatch.setenv("PATH", os.pathsep.join(places))
+    with pytest.raises(InstallerUnavailable, match=r"uv needs a Python 3\.7 to uninstall from") as caught:
+        find_installer(other, None, has_own_pip=False)
+    assert caught.value.help == ("install Python 3.7, and see that `python3.7` is on PATH",)
+    monkeypatch.setenv("PATH", os.pathsep.join([*places, str(tmp_path / "works")]))
+    assert find_installer(other, None, has_own_pip=False).options[1] == str(tmp_path / "works" / "python3.7")
+
+
+@pytest.mark.parametrize("kind", [EnvironmentKind.TARGET, EnvironmentKind.PREFIX])
+@pytest.mark.parametrize("wanted", [None, PIP, UV])
+def test_directories_without_uv_are_refused(
+    by_pip: Environment, no_uv: None, wanted: InstallerKind | None, kind: EnvironmentKind
+) -> None:
+    """The help says how to get the installer that can, and never sends to the one that cannot."""
     with pytest.raises(InstallerUnavailable) as caught:
-        find_installer(target_directory(by_pip), wanted, has_own_pip=False)
-    assert "--installer uv" in caught.value.help[0]
+        find_installer(directory(by_pip, kind), wanted, has_own_pip=False)
+    (help,) = caught.value.help
+    assert help.startswith("install ")
+    assert help.endswith(f": {sys.executable} -m pip install uv")
+
+
+def test_a_directory_for_which_pip_is_asked_although_there_is_uv(by_pip: Environment, uv: str) -> None:
+    """The one that can is there already."""
+    with pytest.raises(InstallerUnavailable) as caught:
+        find_installer(directory(by_pip), PIP, has_own_pip=False)
+    assert caught.value.help == ("use uv, which can: --installer uv",)
+
+
+def test_uv_where_not_even_pip_could_install_it(
+    by_pip: Environment, no_uv: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a pip beside the tool no command is promised."""
+    monkeypatch.setattr(installers, "tool_pip_requirement", lambda: None)
+    with pytest.raises(InstallerUnavailable) as caught:
+        find_installer(directory(by_pip), None, has_own_pip=False)
+    assert caught.value.help == ("install uv, which can, so that it is on PATH",)
+
+
+@pytest.mark.parametrize("wanted", [None, PIP, UV])
+def test_a_venv_whose_interpreter_is_gone(
+    make_environment: Callable[..., EnvironmentBuilder], uv: str, wanted: InstallerKind | None
+) -> None:
+    """It is no directory of another kind: what is wrong with it is said, and where the interpreter should be."""
+    builder = make_environment(python=None)
+    python = builder.python
+    with pytest.raises(InstallerUnavailable) as caught:
+        find_installer(builder.environment(), wanted, has_own_pip=False)
+    assert caught.value.message.endswith(f"has no interpreter that can be run: there is no `{python}`")
+    assert caught.value.help[0].startswith(f"bring `{python}` back")
+    os.symlink("/gone/python3.11", python)
+    with pytest.raises(InstallerUnavailable) as caught:
+        find_installer(builder.environment(), wanted, has_own_pip=False)
+    assert caught.value.message.endswith(f"`{python}` leads to `/gone/python3.11`, which is not there")
+    assert caught.value.help[0].startswith("bring `/gone/python3.11` back")
+    python.unlink()
+    python.write_text("")
+    with pytest.raises(InstallerUnavailable) as caught:
+        find_installer(builder.environment(), wanted, has_own_pip=False)
+    assert caught.value.message.endswith(f"`{python}` may not be executed")
 
 
 def old(environment: Environment) -> Environment:
@@ -154,6 +224,7 @@ def test_an_old_python_without_either_is_refused(
     with pytest.raises(InstallerUnavailable, match=why) as caught:
         find_installer(old(by_pip), None, has_own_pip=False)
     assert caught.value.help[0].endswith(f"{by_pip.python} -m ensurepip")
+    assert caught.value.help[1].startswith("or install uv, which serves every Python")
 
 
 def test_an_unreadable_requirement_refuses_nothing(by_pip: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,46 +233,62 @@ def test_an_unreadable_requirement_refuses_nothing(by_pip: Environment, monkeypa
     assert find_installer(by_pip, PIP, has_own_pip=False).command[0] == sys.executable
 
 
-def test_the_tools_own_pip_states_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read from pip's metadata; no pip at all is told apart from one that states nothing."""
-    assert installers.tool_pip_requirement() == (metadata.metadata("pip")["Requires-Python"] or "")
+def test_without_pip_beside_the_tool_wheels_are_fetched_by_the_environments(
+    by_pip: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And by none where it has none, or no interpreter."""
+    assert find_pip(directory(by_pip), has_own_pip=False) == (sys.executable, "-m", "pip")
+    monkeypatch.setattr(installers, "tool_pip_requirement", lambda: None)
+    assert find_pip(by_pip, has_own_pip=True) == (by_pip.python, "-m", "pip")
+    assert find_pip(by_pip, has_own_pip=False) is None
+    assert find_pip(directory(by_pip), has_own_pip=True) is None
+
+
+def test_pip_is_kept_from_the_users_site_directory(by_pip: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes first on the search path, and is not what was judged; but a pip that is in it must be found."""
+    assert find_installer(by_pip, PIP, has_own_pip=False).settings == {"PYTHONNOUSERSITE": "1"}
+    place = str(metadata.distribution("pip").locate_file(""))
+    monkeypatch.setattr("site.getusersitepackages", lambda: place)
+    assert find_installer(by_pip, PIP, has_own_pip=False).settings == {}
 
     def missing(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(metadata, "metadata", missing)
-    assert installers.tool_pip_requirement() is None
+    monkeypatch.setattr(installers, "tool_pip_requirement", lambda: None)
+    monkeypatch.setattr(metadata, "distribution", missing)
+    assert find_installer(by_pip, PIP, has_own_pip=True).settings == {"PYTHONNOUSERSITE": "1"}
 
 
-def test_uv_is_looked_for_in_three_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variable UV, beside the interpreter, PATH; what cannot be run is none."""
-    named = tmp_path / "named"
-    named.write_text("#!/bin/sh\n")
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    monkeypatch.setenv("UV", str(named))
-    assert find_uv() is None, "not executable"
-    named.chmod(0o755)
-    assert find_uv() == str(named)
-    monkeypatch.delenv("UV")
-    assert find_uv() is None
-    for place in ("path", "bin"):
-        (tmp_path / place).mkdir()
-        program = tmp_path / place / "uv"
-        program.write_text("#!/bin/sh\n")
-        program.chmod(0o755)
-        assert find_uv() == str(program)
+def test_uv_keeps_the_cache_that_the_user_configured(by_uv: Environment, uv: str) -> None:
+    """Its configuration is not read any more, so that the place is asked for beforehand."""
+    Path(uv).write_text('#!/bin/sh\ncase "$*" in cache*) echo /scratch/cache;; *) echo uv 0.13.9;; esac\n')
+    assert find_installer(by_uv, None, has_own_pip=False).settings == {"UV_CACHE_DIR": "/scratch/cache"}
+    Path(uv).write_text('#!/bin/sh\ncase "$*" in cache*) exit 2;; *) echo uv 0.13.9;; esac\n')
+    assert find_installer(by_uv, None, has_own_pip=False).settings == {}
 
 
-def test_variables_that_lead_astray_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PIP_TARGET and the like would send the installer to another environment than the one that was judged."""
-    for name in ("PIP_TARGET", "PIP_USER", "UV_SYSTEM_PYTHON", "PYTHONPATH"):
-        monkeypatch.setenv(name, "1")
-    monkeypatch.setenv("PIP_INDEX_URL", "kept")
-    run = run_program(("env",))
-    variables = dict(line.partition("=")[::2] for line in run.output.splitlines())
-    assert not {"PIP_TARGET", "PIP_USER", "UV_SYSTEM_PYTHON", "PYTHONPATH"} & variables.keys()
-    assert (variables["PIP_INDEX_URL"], variables["UV_LOCK_TIMEOUT"]) == ("kept", "0")
+@pytest.mark.parametrize(
+    ("kind", "options", "how"),
+    [
+        (UV, ("--python", "p"), ["--python", "p", "--offline", "--reinstall"]),
+        (PIP, ("-y", "-b"), ["-b", "--no-warn-script-location", "--no-warn-conflicts", "--force-reinstall"]),
+    ],
+)
+def test_wheels_at_hand_are_installed_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, kind: InstallerKind, options: tuple[str, ...], how: list[str]
+) -> None:
+    """No index, no dependencies, over what is there; ``-y`` is for uninstalling."""
+    ran: list[tuple[Any, Any]] = []
+
+    def run_program(command: tuple[str, ...], settings: Any) -> InstallerRun:
+        ran.append((command, settings))
+        return InstallerRun(command=command, returncode=0, output="")
+
+    monkeypatch.setattr(installers, "run_program", run_program)
+    run_installation(Installer(kind=kind, command=("x",), options=options, settings={"A": "b"}), ("a==1",), "/w")
+    ((command, settings),) = ran
+    assert (command[:2], command[-1], settings) == (("x", "install"), "a==1", {"A": "b"})
+    assert sorted(command[2:-1]) == sorted([*how, "--no-deps", "--no-index", "--find-links", "/w"])
 
 
 def test_names_follow_the_options(tmp_path: Path) -> None:
@@ -211,92 +298,3 @@ def test_names_follow_the_options(tmp_path: Path) -> None:
     program.chmod(0o755)
     run = run_installer(Installer(kind=UV, command=(str(program), "pip"), options=("-x",)), ("a", "b"))
     assert (run.returncode, run.output) == (7, "pip uninstall -x a b\ntrouble")
-
-
-STUBBORN = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
-
-
-@pytest.mark.parametrize("code", ["import time; time.sleep(600)", STUBBORN], ids=["polite", "stubborn"])
-def test_an_interrupt_ends_the_installer_first(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """When a signal arrives the installer is ended, by force if it must be, before the exception goes on."""
-    monkeypatch.setattr(installers, "_KILL_AFTER", 0.3)
-    started: list[subprocess.Popen[bytes]] = []
-    real = subprocess.Popen.communicate
-
-    def interrupted(self: subprocess.Popen[bytes], *_: object) -> None:
-        started.append(self)
-        if code is STUBBORN:
-            assert self.stdout is not None
-            self.stdout.readline()
-        raise Interrupted(signal.SIGTERM)
-
-    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
-    with pytest.raises(Interrupted):
-        run_program((sys.executable, "-c", code))
-    monkeypatch.setattr(subprocess.Popen, "communicate", real)
-    assert started[0].returncode == (-signal.SIGKILL if code is STUBBORN else -signal.SIGTERM)
-
-
-def test_an_installer_that_ended_by_itself_needs_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process may be gone when the interrupt arrives."""
-
-    def interrupted(self: subprocess.Popen[bytes], *_: object) -> None:
-        self.wait()
-        raise Interrupted(signal.SIGINT)
-
-    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
-    with pytest.raises(Interrupted):
-        run_program(("true",))
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_become_interruptions(number: signal.Signals) -> None:
-    """Each ending signal interrupts, and the handlers from before come back."""
-    before = signal.getsignal(number)
-
-    def raise_signal() -> None:
-        os.kill(os.getpid(), number)
-        time.sleep(5)
-
-    with pytest.raises(Interrupted) as caught, interruptible():
-        raise_signal()
-    assert caught.value.name == number.name
-    assert signal.getsignal(number) is before
-
-
-def test_a_signal_that_is_ignored_stays_ignored() -> None:
-    """Nohup means that the run goes on when the terminal goes away."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with interruptible():
-            os.kill(os.getpid(), signal.SIGHUP)
-            with uninterrupted():
-                os.kill(os.getpid(), signal.SIGHUP)
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_signals_are_held_back_while_something_is_finished() -> None:
-    """A second Ctrl-C does not stop a roll back."""
-    with interruptible():
-        with uninterrupted():
-            os.kill(os.getpid(), signal.SIGINT)
-            finished = True
-        assert finished
-
-
-def test_other_threads_leave_signals_alone() -> None:
-    """Only the main thread may set handlers; elsewhere both do nothing."""
-    import threading
-
-    seen: list[object] = []
-
-    def work() -> None:
-        with interruptible(), uninterrupted():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == [signal.getsignal(signal.SIGINT)]

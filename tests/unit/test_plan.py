@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from safe_uninstall.analysis.plan import make_plan, preferred_installer
+from safe_uninstall.analysis.plan import make_plan
 from safe_uninstall.model.elf import ElfObject, SymbolTable
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import NotInstalled, UsageError
@@ -452,7 +452,6 @@ def test_the_installer_is_the_environments_unless_asked_for(
     """Uv where uv made the environment, else pip."""
     target = environment(created_by_uv=created_by_uv)
     assert plan(incident(environment=target), "torch", installer=asked).installer is expected
-    assert preferred_installer(target) is (InstallerKind.UV if created_by_uv else InstallerKind.PIP)
 
 
 def test_the_fingerprint_is_that_of_its_parts_and_changes_with_the_bytes_on_disk() -> None:

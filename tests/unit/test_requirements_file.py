@@ -1,4 +1,4 @@
-"""``-r FILE``: the names that a requirements file gives, and no guess where it gives none."""
+"""``-r FILE``: the names and markers that a requirements file gives, and no guess where it gives none."""
 
 from pathlib import Path
 
@@ -26,8 +26,6 @@ def names(directory: Path, text: str | bytes, **variables: str) -> tuple[str, ..
         ("torch (==2.9.1)", "torch"),
         ("torch[cuda,opt]==2.9.1", "torch"),
         ("torch [cuda]", "torch"),
-        ("torch; python_version > '3'", "torch"),
-        ("torch ; sys_platform == 'win32'", "torch"),
         ("torch==2.9.1 --hash=sha256:abc --hash=sha256:def", "torch"),
         ("torch  # the framework", "torch"),
         ("torch @ https://example.org/torch-2.9.1-cp311-cp311-linux_x86_64.whl", "torch"),
@@ -37,15 +35,40 @@ def names(directory: Path, text: str | bytes, **variables: str) -> tuple[str, ..
         ("-e git+ssh://git@example.org/pytorch@v2#egg=torch", "torch"),
         ("--editable=./here#egg=torch", "torch"),
         ("https://example.org/w/torch-2.9.1-cp311-cp311-linux_x86_64.whl#sha256=abc", "torch"),
-        ("./my-wheels/torch-2.9.1-py3-none-any.whl ; python_version > '3'", "torch"),
         ("wheels/torch-2.9.1-py3-none-any.whl", "torch"),
         ("torch-2.9.1-py3-none-any.whl", "torch"),
         ("/a b/torch-2.9.1-py3-none-any.whl", "torch"),
     ],
 )
 def test_a_line_gives_a_name(tmp_path: Path, line: str, name: str) -> None:
-    """Versions, extras, markers and where it comes from do not matter for a removal."""
+    """Versions, extras and where it comes from do not matter for a removal, as with ``pip uninstall -r``."""
     assert names(tmp_path, line) == (name,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch; python_version>'3'",
+        "torch==2.9.1;python_version > '3'",
+        "torch[a]>=2 ; python_version > '3' --hash=sha256:abc",
+        "torch @ https://example.org/torch.whl;x=1 ; python_version > '3'",
+        "git+https://example.org/pytorch#egg=torch ; python_version > '3'",
+        "https://example.org/w/torch-2.9.1-py3-none-any.whl; python_version > '3'",
+        "./my-wheels/torch-2.9.1-py3-none-any.whl ; python_version > '3'  # why",
+    ],
+)
+def test_a_marker_stays_with_its_name(tmp_path: Path, line: str) -> None:
+    """Whether it holds is up to the environment, as for a requirement on the command line."""
+    assert names(tmp_path, line) == ('torch ; python_version > "3"',)
+
+
+@pytest.mark.parametrize("marker", ["python > '3'", "", "python_version >"])
+def test_a_marker_that_makes_no_sense(tmp_path: Path, marker: str) -> None:
+    """It is told by its line, with what one looks like."""
+    with pytest.raises(UsageError) as caught:
+        names(tmp_path, f"six\ntorch; {marker}\n")
+    assert f"line 2 has a marker that makes no sense: {marker}" in caught.value.message
+    assert "python_version < '3.11'" in caught.value.help[0]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +90,9 @@ def test_a_line_gives_a_name(tmp_path: Path, line: str, name: str) -> None:
 )
 def test_a_line_that_gives_none(tmp_path: Path, line: str) -> None:
     """Something else must not be removed in its stead: the file and the line are named, and nothing happens."""
-    with pytest.raises(UsageError, match=r"requirements\.txt` line 3 gives no distribution name"):
+    with pytest.raises(UsageError, match=r"requirements\.txt` line 3 gives no distribution name") as caught:
         names(tmp_path, f"torch\n\n{line}\n")
+    assert caught.value.help
 
 
 def test_the_order_is_the_files(tmp_path: Path) -> None:
@@ -145,7 +169,8 @@ def test_files_that_name_each_other(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, line: str, message: str) -> None:
-    """The message names it."""
+    """The message names it, and there is a next step."""
     with pytest.raises(UsageError) as caught:
         names(tmp_path, line)
     assert caught.value.message.endswith(message)
+    assert caught.value.help

@@ -2,7 +2,9 @@
 
 import pytest
 
+from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.selection import select
+from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import NotInstalled, UsageError
 from safe_uninstall.model.snapshot import Snapshot
 from tests.support.fakes import Installed, distribution, snapshot
@@ -33,7 +35,7 @@ ENVIRONMENT = snapshot(
 
 def selected(*names: str, environment: Snapshot = ENVIRONMENT) -> list[str]:
     """Return ``name version`` of what is selected."""
-    return [item.label for item in select(environment, names)]
+    return [item.label for item in select(environment, names, Commands(environment, InstallerKind.PIP))]
 
 
 @pytest.mark.parametrize("written", ["zope.interface", "Zope_Interface", "zope-interface", " zope--interface "])
@@ -63,7 +65,7 @@ def test_several_names_come_sorted_and_once() -> None:
 )
 def test_globs_match_normalised_names(pattern: str, expected: list[str]) -> None:
     """A pattern is normalised like a name, its character classes left alone; it means what is the environment's own."""
-    assert [item.name for item in select(ENVIRONMENT, (pattern,))] == expected
+    assert [label.partition(" ")[0] for label in selected(pattern)] == expected
 
 
 def test_a_glob_that_matches_only_what_is_visible_means_that() -> None:
@@ -95,14 +97,31 @@ def test_all_copies_of_a_name_go_together() -> None:
         "torch~=2.9",
         "torch[opt-einsum]",
         "torch[a, b]>=2",
-        "torch; python_version < '3'",
+        "torch; python_version >= '3'",
         "torch @ https://example.org/torch.whl?a=[b]*",
         "Torch>2.0.dev1",
     ],
 )
 def test_requirements_select_by_name_when_the_version_fits(written: str) -> None:
-    """``pip uninstall`` takes requirements too: extras, markers and URLs say nothing about what is installed."""
+    """``pip uninstall`` takes requirements too: extras and URLs say nothing about what is installed."""
     assert selected(written) == ["torch 2.9.1+cu128"]
+
+
+def test_a_requirement_whose_marker_does_not_hold_is_passed_over() -> None:
+    """It is not about this environment, whether such a distribution is installed in it or not."""
+    assert selected("torch; python_version < '3'", "absent; sys_platform == 'win32'", "old") == ["old 2004d-final_x"]
+    assert selected("torch; extra == 'dev'", "old") == ["old 2004d-final_x"]
+
+
+def test_requirements_none_of_which_applies_are_an_error() -> None:
+    """Doing nothing without a word would look like success."""
+    with pytest.raises(UsageError) as caught:
+        selected("torch; python_version < '3'", "six ; os_name == 'nt'")
+    assert caught.value.message == (
+        "nothing of it applies to `/env`: the markers of `torch; python_version < '3'`, `six ; os_name == 'nt'`"
+        " do not hold there"
+    )
+    assert caught.value.help == ("give the name without a marker to remove it all the same",)
 
 
 def test_a_version_older_than_pep_440_is_selected_by_name() -> None:
@@ -163,10 +182,11 @@ def test_near_matches(written: str, near: tuple[str, ...]) -> None:
 
 
 def test_without_near_matches_the_help_says_where_to_look() -> None:
-    """There is always a next step."""
+    """There is always a next step, and it is about the environment in question, which the message names."""
     with pytest.raises(NotInstalled) as caught:
         selected("zz")
-    assert caught.value.help == ("see what is installed: pip list",)
+    assert caught.value.message == "not installed in `/env`: `zz`"
+    assert caught.value.help == ("see what is installed: pip --python /env/bin/python list",)
 
 
 def test_at_most_three_near_matches() -> None:

@@ -1,6 +1,7 @@
 """Plans and outcomes as text: the layout is a promise, so whole texts are compared."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -447,3 +448,10 @@ def test_roll_back_incomplete(stash: str | None, help: list[str]) -> None:
         *help,
         "Roll back incomplete: the environment is neither as before nor as planned.",
     ]
+
+
+def test_a_roll_back_is_tried_again_on_the_environment_that_was_asked_for() -> None:
+    """``-p`` is repeated as it was given."""
+    asked = replace(plan(), request=replace(plan().request, python="my env"))
+    ended = outcome(OutcomeState.ROLLBACK_INCOMPLETE, plan=asked, stash="/stash")
+    assert "help: try again with more room or rights: safe-uninstall -p 'my env' recover" in said(ended)

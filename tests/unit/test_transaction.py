@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from safe_uninstall.execute import installers, transaction
-from safe_uninstall.execute.installers import InstallerRun
 from safe_uninstall.execute.interrupts import Interrupted
 from safe_uninstall.execute.journal import DIRECTORY, Step
+from safe_uninstall.execute.processes import InstallerRun
 from safe_uninstall.execute.stash import Stash
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import (
@@ -183,11 +183,11 @@ def test_a_second_run_is_refused_while_the_first_holds_the_lock(environment: Env
 def test_an_unfinished_run_must_be_recovered_first(environment: EnvironmentBuilder) -> None:
     """A journal without an end stops every further run."""
     build_twins(environment)
-    plan = plan_for(environment, "twin-cu11")
+    plan = plan_for(environment, "twin-cu11", python="my env")
     (environment.prefix / DIRECTORY / "20200101T000000").mkdir(parents=True)
     with pytest.raises(UnfinishedTransaction) as caught:
         carry_out(environment, plan)
-    assert "safe-uninstall recover" in caught.value.help[0]
+    assert caught.value.help[0].endswith(": safe-uninstall -p 'my env' recover")
 
 
 Sabotage = Callable[[EnvironmentBuilder], InstallerRun]
