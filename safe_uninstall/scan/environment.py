@@ -250,8 +250,10 @@ def _asked(python: str) -> Environment:
     from safe_uninstall.scan.interpreter import ask_interpreter
 
     facts = ask_interpreter(python)
-    if os.path.isfile(os.path.join(facts.prefix, "pyvenv.cfg")):
-        return _venv(facts.prefix)
+    # With -S an interpreter of a venv (behind a wrapper) tells the prefix of its base: site.py sets the venv's.
+    for prefix in (facts.prefix, os.path.dirname(os.path.dirname(facts.executable))):
+        if os.path.isfile(os.path.join(prefix, "pyvenv.cfg")):
+            return _venv(prefix)
     if os.path.isdir(os.path.join(facts.prefix, "conda-meta")):
         return _conda(facts.prefix)
     prefix = os.path.realpath(facts.prefix)

@@ -1,6 +1,7 @@
 """Bad input ends with a message that says what is wrong, the documented exit status, and an untouched environment."""
 
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -342,3 +343,60 @@ def test_a_plan_that_cannot_be_saved_is_not_carried_out(environment: Environment
     with untouched(environment.prefix):
         done = safe_uninstall("-y", "-p", environment.prefix, "-o", "/nonexistent/plan.json", "twin-cu11")
     refused(done, 2, "/nonexistent/plan.json")
+
+
+def test_a_program_that_is_no_interpreter(environment: EnvironmentBuilder) -> None:
+    """One sentence; our own program text, which it may repeat, is not in it."""
+    for name in ("ls", "cat", "true"):
+        path = shutil.which(name)
+        assert path is not None
+        done = safe_uninstall("-n", "-p", path, "x")
+        refused(done, 2, f"error[environment]: `{path}` is not a Python interpreter\n")
+        assert len(done.err.splitlines()) == 3
+
+
+def test_a_venv_whose_interpreter_is_gone(environment: EnvironmentBuilder) -> None:
+    """It can be looked at; for a change the message says what is wrong with it, and takes it for no other kind."""
+    build_twins(environment)
+    environment.python.unlink()
+    environment.python.symlink_to("/gone/python3.11")
+    with untouched(environment.prefix):
+        refused(safe_uninstall("-n", "-p", environment.prefix, "twin-cu11"), 0)
+        for installer in ("auto", "pip", "uv"):
+            done = safe_uninstall("-y", "--installer", installer, "-p", environment.prefix, "twin-cu11")
+            refused(done, 2, f"`{environment.python}` leads to `/gone/python3.11`, which is not there")
+            assert "--target" not in done.out + done.err
+            assert "use uv" not in done.err
+
+
+def test_requirements_that_do_not_apply_are_passed_over(environment: EnvironmentBuilder, tmp_path: Path) -> None:
+    """In a file as on the command line: the marker is about another system, whether the name is installed or not."""
+    build_twins(environment)
+    listed = tmp_path / "r.txt"
+    listed.write_text("twin-cu11==0.1\ntwin-cu12; sys_platform == 'win32'\nabsent; python_version < '3'\n")
+    with untouched(environment.prefix):
+        done = safe_uninstall("-n", "-p", environment.prefix, "-r", listed)
+        refused(done, 0, "twin-cu11 11.8")
+        assert "twin-cu12" not in done.out.partition("remove")[2].splitlines()[0]
+        listed.write_text("absent; python_version < '3'\n")
+        refused(safe_uninstall("-y", "-p", environment.prefix, "-r", listed), 2, "error[usage]: nothing of it applies")
+
+
+@pytest.mark.parametrize("text", ["twin-*\n", "twin-cu11; nonsense\n", "./twin\n", "-r absent.txt\n"])
+def test_a_requirements_file_that_cannot_be_understood(
+    environment: EnvironmentBuilder, tmp_path: Path, text: str
+) -> None:
+    """The error has a next step, and nothing is removed of what can be understood."""
+    build_twins(environment)
+    (tmp_path / "r.txt").write_text(f"twin-cu11\n{text}")
+    with untouched(environment.prefix):
+        done = safe_uninstall("-y", "-p", environment.prefix, "-r", tmp_path / "r.txt")
+    refused(done, 2, "error[usage]: ", "help: ")
+
+
+@pytest.mark.parametrize("words", [("explain", "library-lost"), ("schema",)])
+def test_options_of_every_command_are_taken_where_they_mean_nothing(words: tuple[str, ...]) -> None:
+    """A script may pass them to all; the environment is not even looked for."""
+    plain = safe_uninstall(*words)
+    done = safe_uninstall("-p", "/absent", "-q", *words)
+    assert (done.status, done.out, done.err) == (0, plain.out, "")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from safe_uninstall.analysis.metadata import lost_requirements, required_by_others
+from safe_uninstall.analysis.metadata import lost_requirements, may_apply, required_by_others
 from safe_uninstall.model.distribution import Distribution
 from tests.support.fakes import MARKERS, distribution
 
@@ -168,3 +168,20 @@ def test_which_names_others_require() -> None:
     names = frozenset({"lib", "off", "old", "absent"})
     found = required_by_others(names, (item.distribution for item in installed), MARKERS)
     assert found == {"lib"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lib>=1", True),
+        ("lib; sys_platform == 'linux'", True),
+        ("lib; sys_platform == 'win32'", False),
+        ("lib; extra == 'fast'", True),
+        ("lib; extra == 'fast' and python_version < '3'", False),
+        ("lib; sys_platform == 'linux' or extra == 'fast'", True),
+        ("lib; no requirement", True),
+    ],
+)
+def test_which_requirements_can_count_at_all(text: str, expected: bool) -> None:
+    """By themselves, or under an extra, whether somebody asks for it or not; what cannot be read may."""
+    assert may_apply(text, MARKERS) is expected

@@ -20,6 +20,7 @@ def build() -> Snapshot:
         distribution("cu12", "12.0", {LIBRARY: b"12", "n/readme.txt": b"x", "own.so": b"o"}),
         distribution("unchecked", claims={LIBRARY: Row(content=b"u")}),
         distribution("app", "3.0", {"app.so": b"a"}, requires=("Cu12>=1", "cu13; extra == 'x'", "==broken")),
+        distribution("elsewhere", requires=("cu12; sys_platform == 'win32'", "cu12 ; python_version >= '3'")),
         distribution("cu13", "13.0", {LIBRARY: b"13!"}),
         objects=[
             elf(at(LIBRARY), "libx.so.9"),
@@ -58,10 +59,13 @@ def test_a_library_by_soname_or_path(name: str) -> None:
 
 
 def test_a_distribution() -> None:
-    """Who requires it, and which of its libraries others need; its own needs of them are no news."""
+    """Who requires it here, and which of its libraries others need; its own needs of them are no news."""
     answer = why("CU12")
     assert [item.label for item in answer.distributions] == ["cu12 12.0"]
-    assert [(item.name, text) for item, text in answer.requirers] == [("app", "Cu12>=1")]
+    assert [(item.name, text) for item, text in answer.requirers] == [
+        ("app", "Cu12>=1"),
+        ("elsewhere", "cu12 ; python_version >= '3'"),
+    ]
     assert [item.path for item in answer.providers] == [at(LIBRARY)]
     assert why("app").providers == ()
 
@@ -90,6 +94,7 @@ def test_a_name_of_nothing() -> None:
     with pytest.raises(NotInstalled) as caught:
         why("libnothing.so")
     assert caught.value.names == ("libnothing.so",)
+    assert caught.value.message == f"not installed in `{PREFIX}`: `libnothing.so`"
     assert caught.value.help
 
 
