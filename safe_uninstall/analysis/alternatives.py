@@ -62,7 +62,7 @@ def find_alternatives(
         found.append(
             Alternative(
                 rewrites=rewrites,
-                command=commands.ours(*request.names, *_options(request, rewrites)),
+                command=commands.ours(*request.names, *request_options(request, rewrites)),
                 actions=actions,
                 summary=_summary(actions),
             )
@@ -70,7 +70,7 @@ def find_alternatives(
     return tuple(found)
 
 
-def _options(request: Request, rewrites: tuple[Rewrite, ...]) -> Iterator[str]:
+def request_options(request: Request, rewrites: tuple[Rewrite, ...]) -> Iterator[str]:
     """Repeat what the request was given with, so that the command plans the very same with the rewrites added."""
     for rewrite in dict.fromkeys((*request.rewrites, *rewrites)):
         yield f"--{rewrite.value}"

@@ -65,7 +65,7 @@ class PlanRun:
         environment = find_environment(self._common.python, variables=os.environ, directory=os.getcwd())
         if not self._request.rewrites and not self._request.install and not self._may_choose():
             return self._run(environment)
-        from safe_uninstall.cli.wheels import LazyWheels
+        from safe_uninstall.cli.wheels import LazyWheels, repeated
 
         with LazyWheels(
             environment,
@@ -73,6 +73,7 @@ class PlanRun:
             no_index=self._request.no_index,
             progress=self._tell,
             show=not self._common.quiet and not self._options.as_json and sys.stderr.isatty(),
+            again=lambda place: repeated(self._request, place),
         ) as self._wheels:
             return self._run(environment)
 

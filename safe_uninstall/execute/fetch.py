@@ -1,220 +1,298 @@
-"""Fetches wheels before anything changes: from what the user gives, from caches, from the index.
+"""Finds wheels before anything changes: in what the user gives, in caches, in the index that the user configured.
 
-pip does the fetching, the tool's own, for the target's interpreter; from where the user's configuration says, with its
-cache.
 What was installed is only replaced by the very same build: the hashes of the wheel's RECORD must be those of the
-installed one.
+installed one. What is on this machine is read where it is; the rest pip fetches, the tool's own, for the target.
 """
 
 from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
-from safe_uninstall.execute.pip_settings import PipSettings
-from safe_uninstall.execute.processes import run_program
+from safe_uninstall.execute.builds import difference
+from safe_uninstall.execute.pip_log import Failure
+from safe_uninstall.execute.shortage import (
+    Shortage,
+    help_for_requirements,
+    help_for_wheel,
+    no_room,
+    not_from_an_index,
+)
+from safe_uninstall.execute.wheel_tags import platform_options, read_tags
+from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.wheel import Wheel, WheelUnavailable
 
 if TYPE_CHECKING:
-    from safe_uninstall.execute.processes import InstallerRun
+    from safe_uninstall.execute.indexes import Indexes, Settings
+    from safe_uninstall.execute.pip_runs import PipRuns
     from safe_uninstall.model.distribution import Distribution
 
 Read = Callable[[str, str], Wheel]
-"""Reads a wheel file (path, source in words); raises an exception that says why it cannot."""
+"""Reads a wheel file (path, source in words); raises OSError when there is no room for it, any other exception, which
+says why, when it is no good."""
 
-Progress = Callable[[str], None]
-"""Told what is being fetched."""
+_GIVEN = "--find-links"
+_INDEX = "the index"
+_CONFIGURED = "the configured place"
+_ORIGIN = "the URL that it was installed from"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """Another program's cache."""
+
+    name: str
+    """In words."""
+    wheels: Callable[[Distribution, str], Iterable[str]]
+    """Yields paths of wheel files of a distribution, made in a directory where they are not there as such."""
 
 
 @dataclass(slots=True, kw_only=True)
 class WheelFinder:
-    """Implements ``model.wheel.WheelSource`` with pip."""
+    """Implements ``model.wheel.WheelSource``."""
 
-    pip: tuple[str, ...]
-    """Command that runs pip for the target: program and options up to the sub-command."""
-    directory: str
-    """An existing directory for what is fetched, outside the environment; somebody else removes it."""
+    runs: PipRuns
+    indexes: Indexes
     read: Read
+    scripts: str
+    """Directory of scripts in the environment."""
+    python_version: str
+    """Of the environment."""
+    again: Callable[[str], str]
+    """Returns the command of this run with a place of wheels added, and without an index."""
     find_links: tuple[str, ...] = ()
-    """What the user gives: directories or pages with wheels."""
-    no_index: bool = False
-    progress: Progress = lambda _text: None
+    """What the user gives: directories, wheel files, or pages with links to wheels."""
+    caches: tuple[Cache, ...] = ()
+    progress: Callable[[str], None] = lambda _text: None
+    """Told what is being fetched."""
     show: bool = False
     """Whether pip's own progress bars go to standard error."""
-    cached: Callable[[Distribution, str], str | None] = lambda _distribution, _directory: None
-    """Makes a wheel of a distribution out of another program's cache in a directory, None where it cannot."""
     _restored: dict[str, Wheel | WheelUnavailable] = field(default_factory=dict)
     _resolved: dict[tuple[str, ...], tuple[Wheel, ...] | WheelUnavailable] = field(default_factory=dict)
-    _settings: PipSettings | None = None
+    _silent: list[Settings] = field(default_factory=list)
+    """Settings with which nothing answered: asking once more would only take the same time again."""
 
     def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
-        """Return the very wheel that a distribution was installed from, or why it cannot be had; memoised."""
+        """Return the very wheel that a distribution was installed from, or why it cannot be had; memoised.
+
+        Raises:
+            TemporaryDirectoryUnusable: there is no room for it.
+        """
         path = distribution.metadata_path
         if path not in self._restored:
-            self._restored[path] = self._restore(distribution)
+            try:
+                self._restored[path] = self._restore(distribution)
+            except OSError as error:
+                raise no_room(self.runs.directory, error) from None
         return self._restored[path]
 
     def resolve(self, requirements: tuple[str, ...]) -> tuple[Wheel, ...] | WheelUnavailable:
-        """Return wheels for requirements and for what they need and the environment lacks; memoised."""
+        """Return wheels for requirements and for what they need and the environment lacks; memoised.
+
+        Raises:
+            UsageError: something is no requirement.
+            TemporaryDirectoryUnusable: there is no room for them.
+        """
         if requirements not in self._resolved:
-            self._resolved[requirements] = self._resolve(requirements)
+            try:
+                self._resolved[requirements] = self._resolve(requirements)
+            except OSError as error:
+                raise no_room(self.runs.directory, error) from None
         return self._resolved[requirements]
 
     def _restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
+        other = not_from_an_index(distribution)
+        if other is not None:
+            return other
         pin = f"{distribution.name}=={distribution.version}"
-        origin = distribution.direct_url
-        if origin is not None and (origin.editable or origin.vcs is not None or origin.is_directory):
-            how = "as an editable install" if origin.editable else "from a source tree"
-            return WheelUnavailable(
-                requirement=pin,
-                reason=f"it was installed {how}, {origin.url}, which no index has",
-                help=(f"install {distribution.name} again from there yourself",),
-            )
         self.progress(f"fetching {pin}")
-        wanted = pin if origin is None else f"{distribution.name} @ {origin.url}"
-        reasons: list[str] = []
-        for attempt in (self._given, self._from_cache, self._from_index):
-            for file, source in attempt(distribution, wanted, reasons):
-                found = self._checked(file, source, distribution)
-                if isinstance(found, Wheel):
+        shortage = Shortage(no_index=self.indexes.no_index)
+        for file, source in self._candidates(distribution, shortage):
+            found = self._read(file, source)
+            if isinstance(found, Wheel):
+                different = difference(found, distribution, self.scripts)
+                if different is None:
                     return found
-                reasons.append(found)
-        return WheelUnavailable(requirement=pin, reason="; ".join(dict.fromkeys(reasons)), help=self._supply(pin))
-
-    def _given(self, distribution: Distribution, wanted: str, reasons: list[str]) -> list[tuple[str, str]]:
-        """Fetch from what the user gave, before any cache is asked."""
-        if not self.find_links:
-            return []
-        links = tuple(word for link in self.find_links for word in ("--find-links", link))
-        return self._download(f"given-{distribution.name}", (*links, "--no-index"), wanted, "--find-links", reasons)
-
-    def _from_cache(self, distribution: Distribution, _wanted: str, _reasons: list[str]) -> list[tuple[str, str]]:
-        found = self.cached(distribution, self._place(f"cache-{distribution.name}"))
-        return [] if found is None else [(found, "uv's cache")]
-
-    def _from_index(self, distribution: Distribution, wanted: str, reasons: list[str]) -> list[tuple[str, str]]:
-        if self.no_index:
-            if not reasons:
-                reasons.append("no index may be asked, and no cache has it")
-            return []
-        return self._download(f"index-{distribution.name}", index_options(), wanted, "the index", reasons)
-
-    def _download(
-        self, place: str, options: tuple[str, ...], wanted: str, source: str, reasons: list[str]
-    ) -> list[tuple[str, str]]:
-        """Let pip fetch one requirement; return the files with their source, or add why there are none."""
-        directory = self._place(place)
-        quiet = () if self.show else ("--quiet",)
-        fixed = (*quiet, "--only-binary", ":all:", "--no-deps", "--dest", directory)
-        settings = self._settings_of_user().for_command("download")
-        run = run_program((*self.pip, "download", *fixed, *options, wanted), show=self.show, settings=settings)
-        if run.returncode != 0:
-            reasons.append(_last_error(run))
-            return []
-        return [(posixpath.join(directory, name), source) for name in sorted(os.listdir(directory))]
-
-    def _resolve(self, requirements: tuple[str, ...]) -> tuple[Wheel, ...] | WheelUnavailable:
-        import json
-
-        text = " ".join(requirements)
-        self.progress(f"resolving {text}")
-        place = self._place("resolve")
-        report = posixpath.join(place, "report.json")
-        links = tuple(word for link in self.find_links for word in ("--find-links", link))
-        options = (*links, *(("--no-index",) if self.no_index else index_options()))
-        fixed = ("--dry-run", "--quiet", "--only-binary", ":all:", "--report", report)
-        settings = self._settings_of_user().for_command("install", choosing=True)
-        run = run_program((*self.pip, "install", *fixed, *options, *requirements), settings=settings)
-        if run.returncode != 0:
-            return WheelUnavailable(requirement=text, reason=_last_error(run), help=self._supply(*requirements))
-        with open(report, encoding="utf-8") as file:
-            items = json.load(file)["install"]
-        wheels = []
-        for item in items:
-            pin = f"{item['metadata']['name']}=={item['metadata']['version']}"
-            self.progress(f"fetching {pin}")
-            reasons: list[str] = []
-            files = self._download("install", options, pin, "--find-links" if self.no_index else "the index", reasons)
-            try:
-                wheels += [self.read(file, source) for file, source in files]
-            except Exception as error:
-                reasons.append(str(error))
-            if reasons:
-                return WheelUnavailable(requirement=pin, reason=reasons[-1], help=self._supply(pin))
-        return tuple(wheels)
-
-    def _checked(self, file: str, source: str, distribution: Distribution) -> Wheel | str:
-        """Return a wheel if it is the build that is installed, else why it is not."""
-        try:
-            wheel = self.read(file, source)
-        except Exception as error:
-            return str(error)
-        different = _differences(wheel, distribution)
-        if wheel.name != distribution.name or wheel.version != distribution.version or different:
-            return f"{posixpath.basename(file)} is another build than the one installed"
-        return wheel
-
-    def _settings_of_user(self) -> PipSettings:
-        if self._settings is None:
-            self._settings = PipSettings(self.pip, os.environ)
-        return self._settings
-
-    def _place(self, name: str) -> str:
-        place = posixpath.join(self.directory, name)
-        number = 0
-        while os.path.exists(place):
-            number += 1
-            place = posixpath.join(self.directory, f"{name}-{number}")
-        os.mkdir(place)
-        return place
-
-    def _supply(self, *pins: str) -> tuple[str, ...]:
-        return (
-            f"fetch it where there is a network: pip download --no-deps {' '.join(pins)}",
-            "then give the directory with it: --find-links DIRECTORY --no-index",
+                found = f"{posixpath.basename(file)} {different}"
+            shortage.refused(f"{found} (from {source})")
+        return WheelUnavailable(
+            requirement=pin,
+            reason=shortage.sentence(),
+            help=help_for_wheel(distribution, self.python_version, self.again, shortage),
         )
 
+    def _candidates(self, distribution: Distribution, shortage: Shortage) -> Iterator[tuple[str, str]]:
+        """Yield files that may be the wheel, with their source, in the order of the sources; note which has none."""
+        for link in self.find_links:
+            yield from self._given(link, distribution, shortage)
+        for cache in self.caches:
+            shortage.lacking(cache.name, None)
+            for file in cache.wheels(distribution, self.runs.make_directory("cache")):
+                shortage.having(cache.name)
+                yield file, cache.name
+        origin = "" if distribution.direct_url is None else distribution.direct_url.url
+        path = _local_path(origin) if origin else None
+        if path is not None and path.endswith(".whl"):
+            # On this machine, and the very file: no index could send anything better.
+            if os.path.isfile(path):
+                yield path, origin
+            else:
+                shortage.refused(f"{path}, from which it was installed, is not there any more")
+        for settings in self.indexes.to_restore():
+            place = _CONFIGURED if self.indexes.no_index else _INDEX
+            yield from self._matching(distribution, place, settings, shortage)
+        if path is None and urlsplit(origin).path.endswith(".whl") and not self.indexes.no_index:
+            wanted = f"{distribution.name} @ {origin}"
+            yield from self._fetched(wanted, _ORIGIN, self.indexes.nowhere_else(), shortage)
 
-def index_options() -> tuple[str, ...]:
-    """Return pip's options for the index that the user's uv is configured for; pip's own configuration goes first."""
-    if os.environ.get("PIP_INDEX_URL"):
-        return ()
-    options: tuple[str, ...] = ()
-    main = os.environ.get("UV_DEFAULT_INDEX") or os.environ.get("UV_INDEX_URL")
-    if main:
-        options = ("--index-url", main.rpartition("=")[2] if "=" in main.partition("/")[0] else main)
-    more = f"{os.environ.get('UV_INDEX', '')} {os.environ.get('UV_EXTRA_INDEX_URL', '')}".split()
-    for url in more:
-        # uv lets an index have a name: NAME=URL.
-        options += ("--extra-index-url", url.partition("=")[2] if "=" in url.partition("/")[0] else url)
-    return options
+    def _given(self, link: str, distribution: Distribution, shortage: Shortage) -> Iterator[tuple[str, str]]:
+        """Yield what one place has that the user gives: pip reads pages, the rest is on this machine."""
+        path = _local_path(link)
+        if path is None or (os.path.isfile(path) and not path.endswith(".whl")):
+            settings = self.indexes.nowhere_else()
+            yield from self._matching(distribution, link, settings, shortage, (_GIVEN, link))
+            return
+        try:
+            files = [posixpath.join(path, name) for name in sorted(os.listdir(path))] if os.path.isdir(path) else [path]
+        except OSError as error:
+            shortage.refused(f"{link} cannot be read: {error.strerror}")
+            return
+        if not os.path.exists(path):
+            shortage.refused(f"{link} is not there")
+            return
+        found = [file for file in files if _is_named_for(file, distribution)]
+        if not found:
+            shortage.lacking(link, None)
+        yield from ((file, _GIVEN) for file in found)
+
+    def _matching(
+        self,
+        distribution: Distribution,
+        place: str,
+        settings: Settings,
+        shortage: Shortage,
+        where: tuple[str, ...] = (),
+    ) -> Iterator[tuple[str, str]]:
+        """Let pip fetch a distribution: the build for the platforms that the installed one is for, else any."""
+        wanted = f"{distribution.name}==={_exact(distribution.version)}"
+        exact = platform_options(read_tags(distribution.metadata_path))
+        for options in dict.fromkeys((exact, ())):
+            found = list(self._fetched(wanted, place, settings, shortage, (*where, *options)))
+            yield from found
+            if found:
+                return
+
+    def _fetched(
+        self, wanted: str, place: str, settings: Settings, shortage: Shortage, options: tuple[str, ...] = ()
+    ) -> Iterator[tuple[str, str]]:
+        """Let pip fetch one requirement."""
+        if settings in self._silent:
+            shortage.lacking(place, Failure(reason=f"{place} cannot be reached", no_network=True))
+            return
+        found = self.runs.download(wanted, place=place, options=options, settings=settings, show=self.show)
+        if isinstance(found, Failure):
+            self._note(found, place, settings, shortage)
+            return
+        shortage.having(place)
+        yield from ((file, _GIVEN if place in self.find_links else place) for file in found)
+
+    def _note(self, failure: Failure, place: str, settings: Settings, shortage: Shortage) -> None:
+        if failure.no_room:
+            raise no_room(self.runs.directory)
+        if failure.no_answer:
+            self._silent.append(settings)
+        shortage.lacking(place, failure)
+
+    def _resolve(self, requirements: tuple[str, ...]) -> tuple[Wheel, ...] | WheelUnavailable:
+        text = " ".join(requirements)
+        for requirement in requirements:
+            if _is_source(requirement):
+                return WheelUnavailable(
+                    requirement=requirement, reason="it names a source, and only wheels can be checked"
+                )
+        self.progress(f"resolving {text}")
+        shortage = Shortage(no_index=self.indexes.no_index)
+        links = tuple(word for link in self.find_links for word in (_GIVEN, link))
+        place = ", ".join(self.find_links) if self.find_links and self.indexes.no_index else _INDEX
+        settings = self.indexes.to_install("install", choosing=True)
+        needed = self.runs.resolve(requirements, place=place, options=links, settings=settings)
+        if isinstance(needed, Failure):
+            self._note(needed, place, settings, shortage)
+            return self._unavailable(text, requirements, shortage)
+        wheels: list[Wheel] = []
+        for item in needed:
+            self.progress(f"fetching {item.name}=={item.version}")
+            wanted = f"{item.name} @ {item.url}" if item.url else f"{item.name}==={item.version}"
+            settings = self.indexes.to_install("download")
+            for file, source in self._fetched(wanted, place, settings, shortage, links):
+                wheel = self._read(file, source)
+                if isinstance(wheel, Wheel):
+                    wheels.append(wheel)
+                    break
+                shortage.refused(wheel)
+            else:
+                return self._unavailable(f"{item.name}=={item.version}", requirements, shortage)
+        return tuple(wheels)
+
+    def _unavailable(self, what: str, requirements: tuple[str, ...], shortage: Shortage) -> WheelUnavailable:
+        return WheelUnavailable(
+            requirement=what,
+            reason=shortage.sentence(),
+            help=help_for_requirements(requirements, self.python_version, self.again, shortage),
+        )
+
+    def _read(self, file: str, source: str) -> Wheel | str:
+        """Return a wheel, or why its file is no good."""
+        try:
+            return self.read(file, source)
+        except OSError:
+            raise
+        except Exception as error:
+            return str(error)
 
 
-def _differences(wheel: Wheel, distribution: Distribution) -> bool:
-    """Return whether a wheel and an installed RECORD disagree about any path that both give a hash for.
+def _local_path(link: str) -> str | None:
+    """Return the path that a link leads to on this machine, None for one that leads elsewhere."""
+    if link.startswith("file:"):
+        return unquote(urlsplit(link).path)
+    return None if "://" in link else os.path.abspath(link)
 
-    Installers write some files of the dist-info themselves, and change scripts' first lines.
+
+def _is_named_for(file: str, distribution: Distribution) -> bool:
+    """Return whether a file name is that of a wheel of a distribution, for whatever platform."""
+    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+    from packaging.version import InvalidVersion
+
+    try:
+        name, version, _, _ = parse_wheel_filename(posixpath.basename(file))
+    except (InvalidWheelFilename, InvalidVersion):
+        return False
+    return name == distribution.name and str(version) == _exact(distribution.version)
+
+
+def _exact(version: str) -> str:
+    """Return a version as indexes write it, to be compared as text: ``==`` would accept other local versions too."""
+    from packaging.version import Version
+
+    return str(Version(version))
+
+
+def _is_source(text: str) -> bool:
+    """Return whether a requirement names by URL what is no wheel.
+
+    Raises:
+        UsageError: it is no requirement (PEP 508).
     """
-    info = f"{distribution.metadata_path}/"
-    scripts = set(distribution.scripts)
-    installed = {row.path: row.hash.rstrip("=") for row in distribution.record.rows if row.hash}
-    compared = 0
-    for row in wheel.rows:
-        if not row.hash or row.path not in installed or row.path in scripts or "/bin/" in row.path:
-            continue
-        if row.path.startswith(info) and posixpath.basename(row.path) not in ("METADATA", "WHEEL"):
-            continue
-        compared += 1
-        if installed[row.path] != row.hash.rstrip("="):
-            return True
-    return compared == 0
+    from packaging.requirements import InvalidRequirement, Requirement
 
-
-def _last_error(run: InstallerRun) -> str:
-    """Return what pip said last of what went wrong."""
-    lines = [line.strip() for line in run.output.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return (errors or lines or [f"pip ended with status {run.returncode}"])[-1]
+    try:
+        url = Requirement(text).url
+    except InvalidRequirement as error:
+        raise UsageError(f"`{text}` is not a requirement: {str(error).splitlines()[0]}") from None
+    return url is not None and (
+        url.startswith(("git+", "hg+", "svn+", "bzr+")) or not urlsplit(url).path.endswith(".whl")
+    )

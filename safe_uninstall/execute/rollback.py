@@ -2,9 +2,9 @@
 
 import os
 import posixpath
-import shutil
+from collections.abc import Iterator
 
-from safe_uninstall.execute.installation import remove_what_is_new
+from safe_uninstall.execute.installation import remove, remove_what_is_new
 from safe_uninstall.execute.journal import Journal, Step
 from safe_uninstall.execute.stash import TEMPORARY_SUFFIX, Stash
 
@@ -20,13 +20,14 @@ def roll_back(journal: Journal, stash: Stash) -> tuple[str, ...]:
     except OSError:
         # A full disk must not keep files from coming back; the stash says all that is needed.
         pass
-    remove_what_is_new(journal.facts(Step.PREPARED))
-    problems = [f"{item.path}: {item.reason}" for item in stash.put_back()]
+    problems = list(remove_what_is_new(journal.facts(Step.PREPARED)))
+    problems += [f"{item.path}: {item.reason}" for item in stash.put_back()]
     if not problems:
-        problems = [f"{path} is not as it was" for path in stash.differences()]
+        problems += [f"{path} is not as it was" for path in stash.differences()]
+    if not problems:
+        problems += _remove_new_leftovers(journal, stash)
     if problems:
         return tuple(problems)
-    _remove_new_leftovers(journal, stash)
     try:
         journal.write(Step.ROLLED_BACK)
     except OSError:
@@ -35,8 +36,8 @@ def roll_back(journal: Journal, stash: Stash) -> tuple[str, ...]:
     return ()
 
 
-def _remove_new_leftovers(journal: Journal, stash: Stash) -> None:
-    """Remove what a run that was stopped left half-done.
+def _remove_new_leftovers(journal: Journal, stash: Stash) -> Iterator[str]:
+    """Remove what a run that was stopped left half-done; yield what could not be removed, a sentence each.
 
     That is our own new files that were not renamed yet, and the ``~``-prefixed directories into which pip moves files,
     all of which the stash has too.
@@ -48,7 +49,4 @@ def _remove_new_leftovers(journal: Journal, stash: Stash) -> None:
         for name in os.listdir(entry.path):
             path = posixpath.join(entry.path, name)
             if name.endswith(TEMPORARY_SUFFIX) or (name.startswith("~") and path not in before):
-                if os.path.isdir(path) and not os.path.islink(path):
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    os.unlink(path)
+                yield from remove(path)

@@ -1,43 +1,54 @@
-"""Makes a wheel out of uv's cache, which keeps wheels unpacked."""
+"""Makes wheels out of uv's cache, which keeps them unpacked."""
 
 from __future__ import annotations
 
+import csv
 import os
 import posixpath
 from typing import TYPE_CHECKING
 
+from safe_uninstall.execute.wheel_tags import read_tags, wheel_file_name
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from safe_uninstall.model.distribution import Distribution
 
 
-def wheel_from_uv_cache(distribution: Distribution, directory: str, uv: str | None) -> str | None:
-    """Write a wheel file of a distribution from uv's unpacked archives, without compression.
+def wheels_in_uv_cache(distribution: Distribution, directory: str, root: str | None) -> Iterator[str]:
+    """Write wheel files of a distribution from uv's unpacked archives, without compression.
 
-    Whether it is the right build is checked by its RECORD afterwards, as for any other wheel.
+    Archives of other builds are passed over by their RECORD; that what is written is the right build, and whole, is
+    checked afterwards, as for any other wheel.
 
     Args:
         distribution: what to look for.
-        directory: where the wheel file goes.
-        uv: path of uv; None: there is no such cache.
+        directory: where wheel files go.
+        root: directory of the cache, None: there is none.
 
-    Returns:
-        The path of the wheel file, None when the cache does not hold that name and version.
+    Yields:
+        The path of a wheel file; made when it is asked for.
+
+    Raises:
+        OSError: a wheel file cannot be written.
     """
-    root = None if uv is None else cache_directory(uv)
-    if root is None or not os.path.isdir(root):
-        return None
+    if root is None:
+        return
     info = posixpath.basename(distribution.metadata_path)
     for archive in _archives(root):
-        if os.path.isfile(posixpath.join(archive, info, "RECORD")):
-            return _pack(archive, posixpath.join(directory, f"{info.removesuffix('.dist-info')}-py3-none-any.whl"))
-    return None
+        rows = _record(posixpath.join(archive, info, "RECORD"))
+        if rows and not _contradicts(rows, distribution):
+            target = posixpath.join(directory, wheel_file_name(info, read_tags(posixpath.join(archive, info))))
+            if _pack(archive, [*rows, f"{info}/RECORD"], target):
+                yield target
 
 
 def cache_directory(uv: str) -> str | None:
     """Return the absolute path of the cache that the user configured, None where uv does not tell."""
     import subprocess
 
-    command = [uv, "cache", "dir", "--quiet", "--color", "never"]
+    # Not --quiet: uv then says nothing at all.
+    command = [uv, "cache", "dir", "--color", "never"]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except OSError:
@@ -46,48 +57,49 @@ def cache_directory(uv: str) -> str | None:
     return os.path.abspath(said) if done.returncode == 0 and said else None
 
 
-def _archives(root: str) -> list[str]:
-    """Return the unpacked archives of a cache, whatever version its layout has."""
-    found = []
-    for bucket in sorted(os.listdir(root)):
+def _archives(root: str) -> Iterator[str]:
+    """Yield the unpacked archives of a cache, whatever version its layout has."""
+    for bucket in _names(root):
         if bucket.startswith("archive-"):
             place = posixpath.join(root, bucket)
-            found += [posixpath.join(place, name) for name in sorted(os.listdir(place))]
-    return found
+            yield from (posixpath.join(place, name) for name in _names(place))
 
 
-def _pack(archive: str, target: str) -> str | None:
-    """Zip exactly what the archive's RECORD lists; None when a file of it is gone."""
-    import csv
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
+def _record(path: str) -> dict[str, str]:
+    """Return paths and hashes of an archive's RECORD, nothing where there is none that can be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return {row[0]: row[1] if len(row) > 1 else "" for row in csv.reader(file) if row}
+    except (OSError, csv.Error):
+        return {}
+
+
+def _contradicts(rows: dict[str, str], distribution: Distribution) -> bool:
+    """Return whether a RECORD and the installed one give different hashes for a path."""
+    site = distribution.site_packages
+    installed = {row.path: row.hash.rstrip("=") for row in distribution.record.rows if row.hash}
+    return any(
+        hash_ and installed.get(posixpath.join(site, path), hash_.rstrip("=")) != hash_.rstrip("=")
+        for path, hash_ in rows.items()
+    )
+
+
+def _pack(archive: str, names: list[str], target: str) -> bool:
+    """Zip what an archive's RECORD lists; return whether all of it is there."""
     import zipfile
 
-    info = next(name for name in os.listdir(archive) if name.endswith(".dist-info"))
-    tags = _tags(posixpath.join(archive, info, "WHEEL"))
-    if tags is not None:
-        target = posixpath.join(posixpath.dirname(target), f"{info.removesuffix('.dist-info')}-{tags}.whl")
-    with open(posixpath.join(archive, info, "RECORD"), encoding="utf-8", newline="") as file:
-        names = [row[0] for row in csv.reader(file) if row]
-    try:
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as wheel:
-            for name in names:
-                path = posixpath.join(archive, name)
-                if posixpath.normpath(path) != path or not path.startswith(archive + "/"):
-                    return None
-                wheel.write(path, name)
-    except OSError:
-        return None
-    return target
-
-
-def _tags(path: str) -> str | None:
-    """Return the tags of a WHEEL file as a file name has them: the first line of each part, joined."""
-    parts: list[set[str]] = [set(), set(), set()]
-    try:
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("Tag:"):
-                    for part, value in zip(parts, line.partition(":")[2].strip().split("-"), strict=True):
-                        part.add(value)
-    except (OSError, ValueError):
-        return None
-    return "-".join(".".join(sorted(part)) for part in parts) if all(parts) else None
+    # Files from before 1980 are no reason to fail: an installed file gets the time of its installation anyway.
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, strict_timestamps=False) as wheel:
+        for name in dict.fromkeys(names):
+            path = posixpath.join(archive, name)
+            if posixpath.normpath(path) != path or not path.startswith(f"{archive}/") or not os.path.isfile(path):
+                return False
+            wheel.write(path, name)
+    return True

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 
+from safe_uninstall.analysis.ownership import source_of_cache
 from safe_uninstall.execute.stash import Stash
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.plan import Prediction
@@ -53,7 +54,7 @@ def _mismatches(prediction: Prediction, before: Snapshot, after: Snapshot, stash
                 yield f"{item.label} is still installed"
         elif there is None:
             yield f"{item.label} is gone"
-        elif (there.version, there.record.digest) != (item.version, item.record.digest):
+        elif _identity(there) != _identity(item):
             yield f"{item.label} was changed by somebody else"
     for item in now.values():
         if item.metadata_path not in prediction.installed:
@@ -65,18 +66,29 @@ def _mismatches(prediction: Prediction, before: Snapshot, after: Snapshot, stash
         if not path.endswith(".pyc") and _exists(after, path):
             yield f"{path} is still there"
     for path in sorted(prediction.released):
-        if not stash.holds(path):
+        # Byte code beside a source that a wheel writes is of that source from now on; pip makes it anew.
+        if source_of_cache(path) not in prediction.written and not stash.holds(path):
             yield f"{path} is not as it was"
     for item in before.distributions:
         if item.metadata_path not in prediction.removed:
             yield from _lost_claims(item, prediction, before, after)
 
 
+def _identity(item: Distribution) -> tuple[object, ...]:
+    """Return what no run changes of a distribution that stays, not even of one that is restored."""
+    return item.version, item.record.digest, item.installer, item.requested, item.direct_url
+
+
 def _wrong_bytes(prediction: Prediction, after: Snapshot) -> Iterator[str]:
-    """Compare what wheels wrote with their RECORDs; installers change the first line of scripts."""
+    """Compare what wheels wrote with their RECORDs.
+
+    Installers change the first line of scripts, and compile sources whose byte code a wheel brought.
+    """
     scripts = f"{after.environment.scripts}/"
     for path, hash_ in sorted(prediction.written.items()):
         algorithm, separator, digest = hash_.partition("=")
+        if source_of_cache(path) in prediction.written:
+            continue
         if not _exists(after, path):
             yield f"{path} was not written"
         elif (

@@ -1,7 +1,7 @@
 """Errors that carry their evidence; the command line makes the sentence and the exit status of them."""
 
 from safe_uninstall.model.outcome import ExitStatus
-from safe_uninstall.model.wheel import WheelUnavailable
+from safe_uninstall.model.wheel import WheelUnavailable, merged_help
 
 
 class SafeUninstallError(Exception):
@@ -70,8 +70,15 @@ class WheelsUnavailable(SafeUninstallError):
     def __init__(self, missing: tuple[WheelUnavailable, ...]) -> None:
         """Keep what is missing and why."""
         told = "; ".join(f"no wheel for {item.requirement}: {item.reason}" for item in missing)
-        super().__init__(told, help=tuple(text for item in missing for text in item.help))
+        super().__init__(told, help=merged_help(text for item in missing for text in item.help))
         self.missing = missing
+
+
+class TemporaryDirectoryUnusable(SafeUninstallError):
+    """There is no room for what must be fetched first; nothing was changed."""
+
+    slug = "temporary-directory"
+    exit_status = ExitStatus.USAGE
 
 
 class EnvironmentBusy(SafeUninstallError):

@@ -1,6 +1,6 @@
 """Wheels that a plan could install, and the port by which the analysis asks for them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,12 +24,12 @@ class Wheel:
     installed_size: int
     """Bytes of all its files, unpacked."""
     source: str
-    """Where it came from, in words: ``uv cache``, ``pip cache``, ``--find-links DIR``, ``index``."""
+    """Where it came from, in words: ``--find-links``, ``uv's cache``, ``pip's cache``, ``the index``, a URL."""
     metadata_path: str
     """Absolute path of the dist-info directory that installing it makes."""
     rows: tuple[RecordRow, ...]
-    """Its RECORD, with the absolute paths that its files get in the environment (``*.data`` schemes mapped);
-    the RECORD itself left out."""
+    """Its files with the hashes of its RECORD, under the absolute paths that they get in the environment (``*.data``
+    schemes mapped), and the scripts that installers make for it; the RECORD itself left out."""
     objects: Mapping[str, ElfObject] = field(default_factory=dict)
     """Canonical path to facts of the ELF files in it, as they would lie in the environment."""
     requires: tuple[str, ...] = ()
@@ -47,6 +47,11 @@ class WheelUnavailable:
     """In a sentence: nothing found, no network, another build, an editable install …"""
     help: tuple[str, ...] = ()
     """How to supply it, as whole commands or prose."""
+
+
+def merged_help(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the help for several wheels: what is the same for all of them comes once, after what is not."""
+    return tuple(reversed(dict.fromkeys(reversed(tuple(texts)))))
 
 
 class WheelSource(Protocol):

@@ -27,9 +27,9 @@ class Playground:
         self.wheels = directory / "wheels"
         (self.site,) = self.prefix.glob("lib/python*/site-packages")
 
-    def run(self, *words: str) -> Finished:
+    def run(self, *words: str, **variables: str) -> Finished:
         """Run the product on it."""
-        return safe_uninstall("-p", self.prefix, *words)
+        return safe_uninstall("-p", self.prefix, *words, variables=variables)
 
     def imports(self) -> bool:
         """Return whether the program in it finds its libraries."""
@@ -155,7 +155,9 @@ def test_without_the_wheel(playground: Playground, tmp_path: Path) -> None:
     """Exit 3 before anything changes, naming the wheel."""
     before = read_tree(playground.prefix)
     (tmp_path / "empty").mkdir()
-    done = playground.run("check", "--fix", "-y", "--find-links", str(tmp_path / "empty"), "--no-index")
+    given = ("--find-links", str(tmp_path / "empty"), "--no-index")
+    # A cache that has the wheel would be a source, too.
+    done = playground.run("check", "--fix", "-y", *given, UV_CACHE_DIR=str(tmp_path), PIP_CACHE_DIR=str(tmp_path))
     assert done.status == 3
     assert "error[wheel]: no wheel for demo-cudnn-cu12==9.10.2.21: " in done.err
     assert done.last == "Nothing changed."
