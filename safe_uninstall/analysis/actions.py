@@ -21,6 +21,7 @@ def make_actions(
     *,
     kept: Mapping[str, tuple[str, ...]] = _NOBODY,
     cascaded: Mapping[str, tuple[str, ...]] = _NOBODY,
+    substituted: Mapping[str, tuple[str, ...]] = _NOBODY,
     outline: bool = False,
 ) -> tuple[Action, ...]:
     """Return the actions of a change: uninstallations with their releases, then what is restored, installed and kept.
@@ -30,25 +31,18 @@ def make_actions(
         judgement: of the change.
         kept: requested distributions that stay (metadata path), each with what needs them.
         cascaded: distributions that go unasked (metadata path), each with what they would miss.
+        substituted: wheels that come unasked (metadata path), each with what needs them.
         outline: leave out paths and sizes, which the plan of an alternative itself will show.
     """
-    if outline:
-        return tuple(replace(item, paths=(), bytes=0) for item in _all(snapshot, judgement, kept, cascaded, None))
-    return tuple(_all(snapshot, judgement, kept, cascaded, snapshot.evidence))
-
-
-def _all(
-    snapshot: Snapshot,
-    judgement: Judgement,
-    kept: Mapping[str, tuple[str, ...]],
-    cascaded: Mapping[str, tuple[str, ...]],
-    evidence: Evidence | None,
-) -> Iterator[Action]:
+    evidence = None if outline else snapshot.evidence
     by_path = {item.metadata_path: item for item in snapshot.distributions}
-    yield from _removals(judgement, cascaded, evidence)
-    yield from (_restoration(item, wheel) for item, wheel in judgement.change.restored)
-    yield from (_installation(wheel) for wheel in judgement.change.installed)
-    yield from (_kept(by_path[path], reasons) for path, reasons in sorted(kept.items()))
+    actions = (
+        *_removals(judgement, cascaded, evidence),
+        *(_restoration(item, wheel) for item, wheel in judgement.change.restored),
+        *(_installation(wheel, substituted.get(wheel.metadata_path)) for wheel in judgement.change.installed),
+        *(_kept(by_path[path], reasons) for path, reasons in sorted(kept.items())),
+    )
+    return tuple(replace(item, paths=(), bytes=0) for item in actions) if outline else actions
 
 
 def _removals(
@@ -85,7 +79,7 @@ def _removals(
             yield Action(
                 kind=ActionKind.RELEASE,
                 distribution=reference(distribution),
-                requested=reasons is None,
+                requested=reasons is None and comer is None,
                 reason=f"owned by {', '.join(keepers)}",
                 paths=tuple(released),
                 bytes=_size(evidence, released),
@@ -105,12 +99,13 @@ def _restoration(distribution: Distribution, wheel: Wheel) -> Action:
     )
 
 
-def _installation(wheel: Wheel) -> Action:
+def _installation(wheel: Wheel, reasons: tuple[str, ...] | None) -> Action:
+    why = "" if reasons is None else f", since {'; '.join(reasons)}"
     return Action(
         kind=ActionKind.INSTALL,
         distribution=DistributionRef(name=wheel.name, version=wheel.version),
-        requested=True,
-        reason=f"from {wheel.source}",
+        requested=reasons is None,
+        reason=f"from {wheel.source}{why}",
         paths=tuple(sorted(row.path for row in wheel.rows)),
         bytes=wheel.installed_size,
         metadata_path=wheel.metadata_path,

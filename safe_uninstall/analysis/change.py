@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from safe_uninstall.analysis.linkage import Baseline, LinkageJudgement, judge_linkage
 from safe_uninstall.analysis.metadata import LostRequirement, lost_requirements, unmet_requirements
-from safe_uninstall.analysis.ownership import Match, Owners, Ownership, compare, judge_ownership
+from safe_uninstall.analysis.ownership import Match, Overwritten, Owners, Ownership, compare, judge_ownership
 from safe_uninstall.model.distribution import Distribution, Record, RecordState
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.snapshot import Snapshot
@@ -34,9 +34,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """A survivor whose good files a wheel would overwrite with other bytes."""
+    """Good files that a wheel would overwrite with other bytes."""
 
     survivor: Distribution
+    """Whose files they are: a survivor's, or those of another wheel, as the distribution that it makes."""
     wheel: Wheel
     paths: tuple[str, ...]
     """Sorted."""
@@ -48,7 +49,7 @@ class Judgement:
 
     change: Change
     ownership: Ownership
-    """What happens to the paths of the leaving; survivors that are restored do not count as overwritten."""
+    """What happens to the paths of the leaving; what wheels write with a survivor's own bytes is not overwritten."""
     linkage: LinkageJudgement
     requirements: tuple[LostRequirement, ...]
     unmet: tuple[tuple[Distribution, str], ...]
@@ -92,31 +93,25 @@ class ChangeJudge:
         snapshot = self._snapshot
         gone = {item.metadata_path for item in change.leaving}
         survivors = [item for item in snapshot.distributions if item.metadata_path not in gone]
-        ownership = judge_ownership(snapshot, change.leaving)
-        restored = {item.metadata_path for item, _ in change.restored}
         written = {row.path: row.hash for wheel in change.wheels for row in wheel.rows}
-        if restored:
-            overwritten = tuple(item for item in ownership.overwritten if item.survivor.metadata_path not in restored)
-            damaged = tuple(item for item in ownership.damaged if item.survivor.metadata_path not in restored)
-            edited = tuple(path for path in ownership.edited if path not in written)
-            ownership = replace(ownership, overwritten=overwritten, damaged=damaged, edited=edited)
+        ownership = _after_writing(judge_ownership(snapshot, change.leaving), change, written)
+        deleted = ownership.deleted | self._replaced(change)
+        added = _added(change.wheels)
+        linkage = judge_linkage(
+            snapshot, self._owners, deleted=deleted, leaving=change.leaving, added=added, baseline=self._baseline
+        )
         comers = tuple(as_distribution(wheel, snapshot) for wheel in change.installed)
         staying = (*survivors, *comers)
         markers = snapshot.environment.markers
         return Judgement(
             change=change,
             ownership=ownership,
-            linkage=judge_linkage(
-                snapshot,
-                self._owners,
-                deleted=ownership.deleted | self._replaced(change),
-                leaving=change.leaving,
-                added=_added(change.wheels),
-                baseline=self._baseline,
+            linkage=linkage,
+            requirements=tuple(
+                item for item in lost_requirements(change.leaving, staying, markers) if item.dependent not in comers
             ),
-            requirements=lost_requirements(change.leaving, staying, markers),
             unmet=unmet_requirements(comers, staying, markers),
-            collisions=tuple(self._collisions(change, survivors)),
+            collisions=tuple(self._collisions(change, survivors, comers)),
             written=written,
         )
 
@@ -125,12 +120,17 @@ class ChangeJudge:
         objects = self._snapshot.objects
         return frozenset(row.path for item, _ in change.restored for row in item.record.rows if row.path in objects)
 
-    def _collisions(self, change: Change, survivors: Iterable[Distribution]) -> Iterator[Collision]:
-        """Find survivors that own bytes which a wheel would overwrite; installing what collides solves nothing."""
+    def _collisions(
+        self, change: Change, survivors: Iterable[Distribution], comers: tuple[Distribution, ...]
+    ) -> Iterator[Collision]:
+        """Find owners of bytes which a wheel would overwrite; installing what collides solves nothing."""
         restored = {item.metadata_path: wheel for item, wheel in change.restored}
+        fresh = {*restored, *(item.metadata_path for item in comers)}
         for wheel in change.wheels:
             hashes = {row.path: row.hash for row in wheel.rows if row.hash}
-            for survivor in survivors:
+            # Of two wheels that overwrite each other the later one is told of.
+            others = comers[: change.installed.index(wheel)] if wheel in change.installed else ()
+            for survivor in (*survivors, *others):
                 if restored.get(survivor.metadata_path) is wheel or survivor.metadata_path in change.yielding:
                     continue
                 lost = tuple(
@@ -139,9 +139,9 @@ class ChangeJudge:
                         for row in survivor.record.rows
                         if row.hash
                         and row.path in hashes
-                        and row.hash.rstrip("=") != hashes[row.path].rstrip("=")
+                        and not _same(row.hash, hashes[row.path])
                         and not row.path.endswith((".pyc", ".pyo"))
-                        and (survivor.metadata_path in restored or compare(self._snapshot.evidence, row) is Match.SAME)
+                        and (survivor.metadata_path in fresh or compare(self._snapshot.evidence, row) is Match.SAME)
                     )
                 )
                 if lost:
@@ -166,3 +166,34 @@ def _added(wheels: Iterable[Wheel]) -> dict[str, ElfObject]:
     for wheel in wheels:
         added.update(wheel.objects)
     return added
+
+
+def _after_writing(ownership: Ownership, change: Change, written: Mapping[str, str]) -> Ownership:
+    """Return what is still overwritten, damaged or edited when the wheels have written their files."""
+    if not written:
+        return ownership
+    own = {item.metadata_path: frozenset(row.path for row in wheel.rows) for item, wheel in change.restored}
+
+    def left(items: Iterable[Overwritten]) -> Iterator[Overwritten]:
+        for item in items:
+            # Scripts that a wheel brings are not what its installer makes of them: their paths are enough.
+            again = own.get(item.survivor.metadata_path, frozenset())
+            again |= {
+                row.path
+                for row in item.survivor.record.rows
+                if row.path in written and row.hash and _same(row.hash, written[row.path])
+            }
+            paths = tuple(path for path in item.paths if path not in again)
+            if paths:
+                yield replace(item, paths=paths)
+
+    return replace(
+        ownership,
+        overwritten=tuple(left(ownership.overwritten)),
+        damaged=tuple(left(ownership.damaged)),
+        edited=tuple(path for path in ownership.edited if path not in written),
+    )
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rstrip("=") == other.rstrip("=")

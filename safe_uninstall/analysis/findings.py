@@ -204,6 +204,7 @@ def requirement_findings(
                 " which would no longer be installed"
             ),
             distribution=reference(item.dependent),
+            lost=reference(item.by),
             help=("remove it too", commands.ours(*going, *dependents)),
         )
 

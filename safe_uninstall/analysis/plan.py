@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from safe_uninstall.analysis.acceptance import accept
+from safe_uninstall.analysis.acceptance import Acceptance
 from safe_uninstall.analysis.actions import make_actions
 from safe_uninstall.analysis.change import Change, ChangeJudge, Judgement
 from safe_uninstall.analysis.commands import Commands, preferred_installer
@@ -54,7 +54,8 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
     commands = Commands(snapshot, installer, python=request.python, programs=request.programs)
     owners = Owners(snapshot.distributions)
     judge = ChangeJudge(snapshot, owners, use_library_path=request.use_library_path)
-    planner = _Planner(snapshot, request, commands, owners, judge, wheels)
+    acceptance = Acceptance(names=request.accepted_losses, owners=owners, commands=commands)
+    planner = _Planner(snapshot, request, commands, owners, judge, wheels, acceptance)
     decision = planner.decide(ask(snapshot, request, wheels, commands))
     judgement = decision.judgement
     released = {path: kept for path, kept in judgement.ownership.released.items() if path not in judgement.written}
@@ -67,7 +68,13 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
         installer=installer,
         request=request,
         verdict=decision.verdict,
-        actions=make_actions(snapshot, judgement, kept=decision.kept, cascaded=decision.cascaded),
+        actions=make_actions(
+            snapshot,
+            judgement,
+            kept=decision.kept,
+            cascaded=decision.cascaded,
+            substituted=decision.substituted,
+        ),
         findings=tuple(sorted(decision.findings, key=_order)),
         alternatives=decision.alternatives,
         prediction=Prediction(
@@ -89,6 +96,7 @@ class _Decision:
     findings: Iterable[Finding]
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cascaded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    substituted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
 
 
@@ -100,19 +108,25 @@ class _Planner:
     _owners: Owners
     _judge: ChangeJudge
     _wheels: WheelSource | None
+    _acceptance: Acceptance
+    _refused: dict[str, frozenset[Code]] = field(default_factory=dict)
 
     def decide(self, asked: Asked) -> _Decision:
         """Judge the request as it stands; if it loses something, look for a rewrite that does not."""
         if self._request.repair:
             return self._repaired()
         judgement = self._judge.judge(Change(leaving=asked.leaving, installed=asked.installed))
-        findings = accept(self._findings(judgement), self._request.accepted_losses)
+        findings = self._findings(judgement)
         errors = {item.code for item in findings if item.severity is Severity.ERROR}
         if not errors:
-            return _Decision(verdict=Verdict.ALLOW, judgement=judgement, findings=findings)
-        if errors <= _LOSSES:
-            return self._rewritten(asked, judgement, findings)
-        return _Decision(verdict=Verdict.BLOCK, judgement=judgement, findings=findings)
+            decision = _Decision(verdict=Verdict.ALLOW, judgement=judgement, findings=findings)
+        elif errors <= _LOSSES:
+            decision = self._rewritten(asked, judgement, findings)
+        else:
+            decision = _Decision(verdict=Verdict.BLOCK, judgement=judgement, findings=findings)
+        # What a rewrite avoids could be accepted, and so could what only a rewrite would lose.
+        self._acceptance.check((*findings, *decision.findings))
+        return decision
 
     def _repaired(self) -> _Decision:
         """Restore what is damaged and can be restored without a choice that only the user can make."""
@@ -156,48 +170,54 @@ class _Planner:
     def _rewritten(self, asked: Asked, judgement: Judgement, findings: list[Finding]) -> _Decision:
         # What rewrites need is loaded only where something would be lost.
         from safe_uninstall.analysis.alternatives import find_alternatives
-        from safe_uninstall.analysis.rewriting import Resolution, rewrite
+        from safe_uninstall.analysis.nearest import Ground, Resolution
+        from safe_uninstall.analysis.presumed import NoWheels
+        from safe_uninstall.analysis.refused import explain_refusal
+        from safe_uninstall.analysis.rewriting import rewrite
 
-        unavailable: tuple[WheelUnavailable, ...] = ()
-        if self._request.rewrites:
-            found = rewrite(
-                self._snapshot,
-                self._owners,
-                self._judge,
-                asked,
-                rewrites=frozenset(self._request.rewrites),
-                wheels=self._wheels,
-            )
-            if isinstance(found, Resolution):
-                rewritten = self._findings(found.judgement)
-                if all(item.severity is not Severity.ERROR for item in rewritten):
-                    return _Decision(
-                        verdict=Verdict.REWRITE,
-                        judgement=found.judgement,
-                        findings=rewritten,
-                        kept=found.kept,
-                        cascaded=found.cascaded,
-                    )
-                findings = rewritten
-            else:
-                unavailable = found.unavailable
-        alternatives = find_alternatives(
-            self._snapshot, self._owners, self._judge, self._request, asked, self._commands
+        ground = Ground(
+            snapshot=self._snapshot,
+            owners=self._owners,
+            judge=self._judge,
+            remaining=self._acceptance.remaining,
+            refusals=self._refusals,
+            objections=lambda item: tuple(
+                found.message for found in self._findings(item) if found.severity is Severity.ERROR
+            ),
         )
+        rewrites = self._request.rewrites
+        found = rewrite(ground, asked, rewrites=frozenset(rewrites), wheels=self._wheels or NoWheels())
+        if isinstance(found, Resolution):
+            return _Decision(
+                verdict=Verdict.REWRITE,
+                judgement=found.judgement,
+                findings=self._findings(found.judgement),
+                kept=found.kept,
+                cascaded=found.cascaded,
+                substituted=found.substituted,
+            )
+        alternatives = find_alternatives(ground, self._request, asked, self._commands, found.unavailable)
         if alternatives:
             # Whole rewrites say what to do better than the help of single losses.
             findings = [replace(item, help=()) if item.code in _LOSSES else item for item in findings]
         return _Decision(
             verdict=Verdict.BLOCK,
             judgement=judgement,
-            findings=[_with_unavailable(item, unavailable) for item in findings],
+            findings=explain_refusal(findings, rewrites, found),
             alternatives=alternatives,
         )
+
+    def _refusals(self, distribution: Distribution) -> frozenset[Code]:
+        path = distribution.metadata_path
+        if path not in self._refused:
+            found = judge_guards(self._snapshot, self._request, (distribution,), self._commands)
+            self._refused[path] = frozenset(item.code for item in found if item.severity is Severity.ERROR)
+        return self._refused[path]
 
     def _findings(self, judgement: Judgement) -> list[Finding]:
         snapshot, commands, ownership = self._snapshot, self._commands, judgement.ownership
         leaving = judgement.change.leaving
-        return [
+        found = [
             *judge_guards(snapshot, self._request, leaving, commands),
             *library_findings(judgement.linkage, self._owners, ownership, leaving, commands),
             *ownership_findings(ownership, leaving, commands),
@@ -206,6 +226,7 @@ class _Planner:
             *unreadable_finding(snapshot, ownership.deleted),
             *(unowned_finding(item) for item in find_unowned(snapshot, self._owners, ownership, leaving)),
         ]
+        return self._acceptance.apply(found)
 
 
 def _gives_way(distribution: Distribution, required: bool, commands: Commands) -> Finding:
@@ -219,17 +240,6 @@ def _gives_way(distribution: Distribution, required: bool, commands: Commands) -
         path=distribution.metadata_path,
         help=() if required else ("remove it afterwards", commands.ours(distribution.name)),
     )
-
-
-def _with_unavailable(finding: Finding, unavailable: tuple[WheelUnavailable, ...]) -> Finding:
-    """Say with a loss which wheels would have avoided it, and how to supply them."""
-    if finding.severity is not Severity.ERROR or finding.code not in (Code.FILE_LOST, Code.LIBRARY_LOST):
-        return finding
-    names = {claimant.distribution.name for claimant in finding.claimants}
-    missing = [item for item in unavailable if item.requirement.partition("==")[0] in names]
-    notes = tuple(f"no wheel for {item.requirement}: {item.reason}" for item in missing)
-    help = tuple(text for item in missing for text in item.help)
-    return replace(finding, notes=(*finding.notes, *notes), help=help or finding.help)
 
 
 def _order(finding: Finding) -> tuple[int, int, str, str, str]:

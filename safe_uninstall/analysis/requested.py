@@ -1,14 +1,18 @@
 """What a request comes to before anything is judged: distributions that go, wheels that come."""
 
+import re
 from dataclasses import dataclass
 
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.selection import select
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
+from safe_uninstall.model.names import normalize_name
 from safe_uninstall.model.plan import Request
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.model.wheel import Wheel, WheelSource, WheelUnavailable
+
+_LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ def ask(snapshot: Snapshot, request: Request, wheels: WheelSource | None, comman
     found = wheels.resolve(request.install)
     if isinstance(found, WheelUnavailable):
         raise WheelsUnavailable((found,))
+    _refuse_contradictions(named, request.install, found)
     return combine(snapshot, named, found)
 
 
@@ -60,3 +65,20 @@ def combine(snapshot: Snapshot, named: tuple[Distribution, ...], wheels: tuple[W
         leaving=tuple(sorted(leaving.values(), key=lambda item: (item.name, item.metadata_path))),
         installed=tuple(installed),
     )
+
+
+def _refuse_contradictions(
+    named: tuple[Distribution, ...], requirements: tuple[str, ...], wheels: tuple[Wheel, ...]
+) -> None:
+    """Raise UsageError for what is named to go and to come in the version that is there."""
+    going = {item.name: item.version for item in named}
+    coming = {wheel.name: wheel.version for wheel in wheels}
+    for text in requirements:
+        match = _LEADING_NAME.match(text)
+        name = "" if match is None else normalize_name(match[1])
+        # What the environment has already is not among the wheels.
+        if name in going and coming.get(name, going[name]) == going[name]:
+            raise UsageError(
+                f"`{name}` {going[name]} is named to be removed, and `{text}` to be installed",
+                help=(f"name another version of {name} to install, or leave it out of what is to be removed",),
+            )

@@ -10,62 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
-
-class State(Enum):
-    """What becomes of a distribution."""
-
-    KEPT = "kept"
-    REMOVED = "removed"
-    RESTORED = "restored"
-    INSTALLED = "installed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """One way of meeting a condition: every distribution named must be in one of the states given."""
-
-    requires: tuple[tuple[str, frozenset[State]], ...]
-    """(distribution, allowed states), each distribution once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """Something that must hold in the outcome: a need, a claim or a requirement of a survivor."""
-
-    key: str
-    """Unique; says in words what it is about, for the explanation of a block."""
-    options: tuple[Option, ...]
-    """Those that move the fewest distributions are tried first, among equals in this order. None at all: it cannot
-    be met."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """What is affected by a request, and what may be done about it."""
-
-    states: Mapping[str, tuple[State, ...]]
-    """Distribution to the states it may end in, most preferred first."""
-    requested: tuple[str, ...]
-    """Distributions that the request names."""
-    conditions: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """A state for every affected distribution, all conditions met."""
-
-    states: Mapping[str, State]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impossible:
-    """No assignment meets all conditions."""
-
-    causes: tuple[str, ...]
-    """Keys of the conditions and names of the distributions that contradict each other, as the resolver met them."""
+from safe_uninstall.analysis.problem import Condition, Impossible, Option, Problem, Solution, State, holds, narrowed
 
 
 def solve(problem: Problem) -> Solution | Impossible:
@@ -75,33 +22,42 @@ def solve(problem: Problem) -> Solution | Impossible:
         problem: the affected distributions and conditions.
 
     Returns:
-        A solution in which every condition has an option whose distributions are all in an allowed state, and every
-        distribution that no condition moves is in its most preferred state.
+        A solution in which every condition has an option whose distributions are all in an allowed state, and no
+        distribution alone could be in a state that is preferred to its own.
     """
+    left = narrowed(problem)
+    if isinstance(left, Impossible):
+        return left
+    states = {name: allowed[0] for name, allowed in left.states.items()}
+    if left.conditions:
+        chosen = _choose(left)
+        if isinstance(chosen, Impossible):
+            return chosen
+        states.update(chosen)
+    return Solution(states=_settled(problem, states))
+
+
+def _choose(problem: Problem) -> dict[str, State] | Impossible:
+    """Let the resolver choose; return the states of the distributions that it had to look at."""
     from resolvelib import BaseReporter, ResolutionImpossible, Resolver
 
-    provider = _make_provider(problem)
-    root = [_Requirement(_DISTRIBUTION + name, _names(problem.states[name])) for name in problem.requested]
-    root += [
+    root = [
         _Requirement(_CONDITION + condition.key, tuple(str(number) for number in range(len(condition.options))))
         for condition in problem.conditions
     ]
     rounds = 1000 + 100 * (len(problem.states) + len(problem.conditions)) ** 2
-    resolver: Any = Resolver(provider, BaseReporter())
+    resolver: Any = Resolver(_make_provider(problem), BaseReporter())
     try:
-        result = resolver.resolve(root, max_rounds=rounds)
+        mapping = resolver.resolve(root, max_rounds=rounds).mapping
     except ResolutionImpossible as error:
-        causes: dict[str, None] = {}
-        for cause in error.causes:
-            causes.setdefault(cause.requirement.identifier.partition(":")[2])
-            if cause.parent is not None:
-                causes.setdefault(cause.parent.identifier.partition(":")[2])
-        return Impossible(causes=tuple(causes))
-    states = {name: allowed[0] for name, allowed in problem.states.items()}
-    for identifier, candidate in result.mapping.items():
-        if identifier.startswith(_DISTRIBUTION):
-            states[identifier[len(_DISTRIBUTION) :]] = State(candidate.choice)
-    return Solution(states=states)
+        met = [item.identifier for cause in error.causes for item in (cause.requirement, cause.parent) if item]
+        keys = (identifier[len(_CONDITION) :] for identifier in met if identifier.startswith(_CONDITION))
+        return Impossible(causes=tuple(dict.fromkeys(keys)))
+    return {
+        identifier[len(_DISTRIBUTION) :]: State(candidate.choice)
+        for identifier, candidate in mapping.items()
+        if identifier.startswith(_DISTRIBUTION)
+    }
 
 
 _DISTRIBUTION = "distribution:"
@@ -138,14 +94,9 @@ def _candidates(problem: Problem) -> dict[str, tuple[_Candidate, ...]]:
                 str(number),
                 tuple(_Requirement(_DISTRIBUTION + name, _names(states)) for name, states in option.requires),
             )
-            for number, option in sorted(enumerate(condition.options), key=lambda item: _moves(problem, item[1]))
+            for number, option in sorted(enumerate(condition.options), key=lambda item: _cost(problem, item[1]))
         )
     return candidates
-
-
-def _moves(problem: Problem, option: Option) -> int:
-    """Return how many distributions an option takes out of their preferred state."""
-    return sum(1 for name, allowed in option.requires if problem.states[name][0] not in allowed)
 
 
 def _make_provider(problem: Problem) -> Any:
@@ -200,3 +151,50 @@ def _make_provider(problem: Problem) -> Any:
             return dependencies
 
     return Provider()
+
+
+def _cost(problem: Problem, option: Option) -> tuple[int, int]:
+    """Return how much an option changes: the kind of its greatest change, and how many distributions it moves."""
+    moves = []
+    for name, allowed in option.requires:
+        preferred = problem.states[name][0]
+        if preferred not in allowed:
+            moves.append(min(_kind(preferred, state) for state in allowed))
+    return max(moves, default=0), len(moves)
+
+
+def _kind(preferred: State, state: State) -> int:
+    """Return how great a change it is to move a distribution from its preferred state to another."""
+    if preferred is State.REMOVED:
+        return 1 if state is State.INSTALLED else 2
+    return 3 if state is State.REMOVED else 0
+
+
+def _settled(problem: Problem, states: dict[str, State]) -> dict[str, State]:
+    """Take back what turned out not to be needed: one distribution may serve two conditions, and another then none.
+
+    The greatest changes are taken back first.
+    """
+    concerned: dict[str, list[Condition]] = {}
+    for condition in problem.conditions:
+        for name in {name for option in condition.options for name, _ in option.requires}:
+            concerned.setdefault(name, []).append(condition)
+
+    def moved() -> list[str]:
+        names = [name for name, allowed in problem.states.items() if states[name] is not allowed[0]]
+        return sorted(names, key=lambda name: (-_kind(problem.states[name][0], states[name]), name))
+
+    def may_be(name: str, state: State) -> bool:
+        tried = {**states, name: state}
+        return all(any(holds(option, tried) for option in item.options) for item in concerned.get(name, ()))
+
+    again = True
+    while again:
+        again = False
+        for name in moved():
+            allowed = problem.states[name]
+            better = next((item for item in allowed[: allowed.index(states[name])] if may_be(name, item)), None)
+            if better is not None:
+                states[name] = better
+                again = True
+    return states

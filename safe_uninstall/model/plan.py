@@ -163,6 +163,8 @@ class Finding:
     message: str
     """One sentence that stands alone."""
     distribution: DistributionRef | None = None
+    lost: DistributionRef | None = None
+    """What goes and met a requirement of ``distribution``."""
     path: str | None = None
     """Absolute."""
     soname: str | None = None

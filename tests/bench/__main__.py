@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.bench import rewrites
 from tests.support.incident import incident, workshop
 from tests.support.installed import PIP
 from tests.support.program import clean_variables
@@ -36,6 +37,8 @@ def main() -> None:
         print("|---|---|---|---|---|---|")
         for name, theirs in rows:
             print(_row(name, *_compare(list(map(str, ours)), list(map(str, theirs)), pairs)), flush=True)
+    print()
+    rewrites.main()
 
 
 def _compare(ours: Sequence[str], theirs: Sequence[str], pairs: int) -> tuple[list[float], list[float]]:

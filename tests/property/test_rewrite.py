@@ -5,7 +5,8 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from safe_uninstall.analysis.rewrite import Condition, Impossible, Option, Problem, Solution, State, solve
+from safe_uninstall.analysis.problem import Condition, Impossible, Option, Problem, Solution, State
+from safe_uninstall.analysis.rewrite import solve
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -25,8 +26,7 @@ def problems(draw: st.DrawFn) -> Problem:
         Condition(key=f"condition {number}", options=tuple(draw(st.lists(options, max_size=3))))
         for number in range(draw(st.integers(0, 5)))
     )
-    requested = tuple(draw(st.lists(st.sampled_from(names), unique=True)))
-    return Problem(states=states, requested=requested, conditions=conditions)
+    return Problem(states=states, conditions=conditions)
 
 
 def holds(problem: Problem, states: dict[str, State]) -> bool:

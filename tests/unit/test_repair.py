@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from safe_uninstall.analysis.plan import make_plan
-from safe_uninstall.analysis.rewriting import PresumedWheels
+from safe_uninstall.analysis.presumed import PresumedWheels
 from safe_uninstall.model.distribution import DirectUrl, Distribution, RecordRow
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
 from safe_uninstall.model.plan import ActionKind, Code, Plan, Request, Rewrite, Severity, Verdict

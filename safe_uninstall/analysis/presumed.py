@@ -1,0 +1,100 @@
+"""Sources of wheels that fetch nothing: to say which rewrites would work, and where there is no other."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from safe_uninstall.analysis.ownership import Match, Owners, compare
+from safe_uninstall.model.distribution import Distribution, RecordRow
+from safe_uninstall.model.elf import ElfObject
+from safe_uninstall.model.snapshot import Snapshot
+from safe_uninstall.model.wheel import Wheel, WheelUnavailable
+
+
+class PresumedWheels:
+    """Implements ``WheelSource``: a wheel holds what the installed RECORD says, libraries as they are now.
+
+    Where a library was overwritten its own needs are unknown, and presumed to be met. The run itself reads the real
+    wheels.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        unavailable: Mapping[str, WheelUnavailable] | None = None,
+        *,
+        owners: Owners | None = None,
+    ) -> None:
+        """Presume over a snapshot.
+
+        Args:
+            snapshot: the baseline.
+            unavailable: what is known not to be had, by metadata path.
+            owners: who claims which path, where that is known already.
+        """
+        self._snapshot = snapshot
+        self._owners = owners or Owners(snapshot.distributions)
+        self._unavailable = {} if unavailable is None else unavailable
+        self._presumed: dict[str, Wheel | WheelUnavailable] = {}
+
+    def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
+        """Return what a distribution's wheel must hold, or why it cannot come from anywhere; memoised."""
+        path = distribution.metadata_path
+        if path in self._unavailable:
+            return self._unavailable[path]
+        if path not in self._presumed:
+            self._presumed[path] = self._presume(distribution)
+        return self._presumed[path]
+
+    def resolve(self, requirements: tuple[str, ...]) -> tuple[Wheel, ...] | WheelUnavailable:
+        """Presume nothing about what is not installed."""
+        return WheelUnavailable(requirement=" ".join(requirements), reason="not looked for")
+
+    def _presume(self, distribution: Distribution) -> Wheel | WheelUnavailable:
+        url = distribution.direct_url
+        pin = f"{distribution.name}=={distribution.version}"
+        if url is not None and (url.editable or url.vcs is not None or url.is_directory):
+            how = "as an editable install" if url.editable else "from a source tree"
+            return WheelUnavailable(
+                requirement=pin,
+                reason=f"it was installed {how}, {url.url}, which no index has",
+                help=(f"install {distribution.name} again from there yourself",),
+            )
+        info = distribution.metadata_path + "/"
+        rows = tuple(row for row in distribution.record.rows if row.hash and not row.path.startswith(info))
+        objects = self._snapshot.objects
+        return Wheel(
+            name=distribution.name,
+            version=distribution.version,
+            file="",
+            sha256="",
+            size=0,
+            installed_size=sum(row.size or 0 for row in rows),
+            source="presumed",
+            metadata_path=distribution.metadata_path,
+            rows=rows,
+            objects={row.path: self._library(row, objects[row.path]) for row in rows if row.path in objects},
+            requires=distribution.requires,
+            provides_extra=distribution.provides_extra,
+        )
+
+    def _library(self, row: RecordRow, there: ElfObject) -> ElfObject:
+        shared = len(self._owners.of(row.path)) > 1
+        if shared and compare(self._snapshot.evidence, row) is Match.DIFFERENT:
+            return replace(there, needed=())
+        return there
+
+
+class NoWheels:
+    """Implements ``WheelSource`` where there is none."""
+
+    def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
+        """Have nothing."""
+        return _nothing(f"{distribution.name}=={distribution.version}")
+
+    def resolve(self, requirements: tuple[str, ...]) -> tuple[Wheel, ...] | WheelUnavailable:
+        """Have nothing."""
+        return _nothing(" ".join(requirements))
+
+
+def _nothing(requirement: str) -> WheelUnavailable:
+    return WheelUnavailable(requirement=requirement, reason="there is no source of wheels")
