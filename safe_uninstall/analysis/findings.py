@@ -8,8 +8,10 @@ from safe_uninstall.analysis.guards import reference
 from safe_uninstall.analysis.linkage import BLOCKING, LibraryLoss, LinkageJudgement, ProviderChange
 from safe_uninstall.analysis.metadata import LostRequirement
 from safe_uninstall.analysis.ownership import Overwritten, Owners, Ownership
+from safe_uninstall.analysis.unknown_claims import UnknownClaims
 from safe_uninstall.analysis.unowned import Unowned
-from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.distribution import Distribution, RecordState
+from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.plan import Claimant, Code, Finding, Severity
 from safe_uninstall.model.snapshot import Snapshot
 
@@ -49,6 +51,8 @@ def _library_lost(
     if damaged:
         labels = ", ".join(item.label for item in damaged)
         help += [f"put the files of {labels} back first, then run again", commands.reinstall(damaged)]
+    elif loss.strength is Strength.OBSERVED:
+        help.append("keep what the probe needs, or leave that probe out")
     elif blocking:
         consumers = sorted({item.distribution.name for item in loss.consumers if item.distribution is not None})
         if consumers:
@@ -206,6 +210,27 @@ def requirement_findings(
             distribution=reference(item.dependent),
             lost=reference(item.by),
             help=("remove it too", commands.ours(*going, *dependents)),
+        )
+
+
+def unknown_claims_findings(found: Iterable[UnknownClaims], commands: Commands) -> Iterable[Finding]:
+    """Return a finding for every survivor without a list of its files that may own what goes."""
+    for item in found:
+        survivor = item.survivor
+        state = "has no RECORD" if survivor.record.state is RecordState.MISSING else "has a RECORD that cannot be read"
+        yield Finding(
+            code=Code.RECORD_MISSING,
+            severity=Severity.ERROR,
+            message=f"`{survivor.name}` {survivor.version} stays and {state}: {_files(len(item.paths))} that would be"
+            " deleted may be its own",
+            distribution=reference(survivor),
+            path=item.paths[0],
+            paths=item.paths,
+            notes=survivor.record.problems,
+            help=(
+                "install the same version over it, which brings RECORD back, then run again",
+                commands.repair(survivor),
+            ),
         )
 
 

@@ -107,8 +107,8 @@ def _record(distribution: Distribution, commands: Commands) -> Iterator[Finding]
         yield Finding(
             code=Code.RECORD_UNSAFE,
             severity=Severity.WARNING,
-            message=f"the RECORD of {name} names {_count(len(record.unsafe), 'path')} outside the environment;"
-            " nothing there is touched",
+            message=f"the RECORD of {name} names {_count(len(record.unsafe), 'path')} that cannot be its own;"
+            " they are not touched",
             distribution=reference(distribution),
             path=record.path,
             notes=record.unsafe,

@@ -1,10 +1,11 @@
 """From a snapshot and a request to a plan: one final state for all names, judged once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from safe_uninstall.analysis.acceptance import Acceptance
 from safe_uninstall.analysis.actions import make_actions
+from safe_uninstall.analysis.bindings import binding_changes
 from safe_uninstall.analysis.change import Change, ChangeJudge, Judgement
 from safe_uninstall.analysis.commands import Commands, preferred_installer
 from safe_uninstall.analysis.findings import (
@@ -12,17 +13,23 @@ from safe_uninstall.analysis.findings import (
     library_findings,
     ownership_findings,
     requirement_findings,
+    unknown_claims_findings,
     unowned_finding,
     unreadable_finding,
 )
 from safe_uninstall.analysis.fingerprint import fingerprint, fingerprint_parts
 from safe_uninstall.analysis.guards import judge_guards, reference
+from safe_uninstall.analysis.in_use import in_use_findings, unseen_processes
+from safe_uninstall.analysis.observed import probe_findings
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.requested import Asked, ask
+from safe_uninstall.analysis.unknown_claims import find_unknown_claims
 from safe_uninstall.analysis.unowned import find_unowned
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
+from safe_uninstall.model.history import History
 from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Severity, Verdict
+from safe_uninstall.model.probe import ProbeRun
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.model.wheel import Wheel, WheelSource, WheelUnavailable
 
@@ -33,13 +40,22 @@ _LOSSES = frozenset({Code.LIBRARY_LOST, Code.SYMBOLS_LOST, Code.FILE_LOST, Code.
 """Errors that a rewrite may avoid; any other refuses the request as such."""
 
 
-def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None = None) -> Plan:
+def make_plan(
+    snapshot: Snapshot,
+    request: Request,
+    wheels: WheelSource | None = None,
+    *,
+    probes: tuple[ProbeRun, ...] = (),
+    history: History | None = None,
+) -> Plan:
     """Judge a request.
 
     Args:
         snapshot: the environment as it is.
         request: what the user asked for.
         wheels: where wheels come from; asked only if the request has rewrites or installations that need one.
+        probes: how the probes of the request ended in the environment as it is.
+        history: what was done to the environment; needed to undo some of it.
 
     Returns:
         A plan with verdict ``block`` if any finding is an error that was not accepted; else ``allow`` when exactly
@@ -53,15 +69,15 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
     installer = request.installer or preferred_installer(snapshot.environment, request.programs)
     commands = Commands(snapshot, installer, python=request.python, programs=request.programs)
     owners = Owners(snapshot.distributions)
-    judge = ChangeJudge(snapshot, owners, use_library_path=request.use_library_path)
+    judge = ChangeJudge(snapshot, owners, use_library_path=request.use_library_path, probes=probes)
     acceptance = Acceptance(names=request.accepted_losses, owners=owners, commands=commands)
-    planner = _Planner(snapshot, request, commands, owners, judge, wheels, acceptance)
+    planner = _Planner(snapshot, request, commands, owners, judge, wheels, acceptance, history)
     decision = planner.decide(ask(snapshot, request, wheels, commands))
     judgement = decision.judgement
     released = {path: kept for path, kept in judgement.ownership.released.items() if path not in judgement.written}
     parts = fingerprint_parts(snapshot, deleted=judgement.ownership.deleted, released=judgement.ownership.released)
     change = judgement.change
-    return Plan(
+    plan = Plan(
         environment=snapshot.environment,
         fingerprint=fingerprint(parts),
         fingerprint_parts=parts,
@@ -75,7 +91,7 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
             cascaded=decision.cascaded,
             substituted=decision.substituted,
         ),
-        findings=tuple(sorted(decision.findings, key=_order)),
+        findings=tuple(sorted((*decision.findings, *probe_findings(probes)), key=_order)),
         alternatives=decision.alternatives,
         prediction=Prediction(
             removed=frozenset(item.metadata_path for item in change.leaving),
@@ -85,8 +101,17 @@ def make_plan(snapshot: Snapshot, request: Request, wheels: WheelSource | None =
             restored=frozenset(item.metadata_path for item, _ in change.restored),
             installed=frozenset(wheel.metadata_path for wheel in change.installed),
         ),
+        bindings=binding_changes(judgement.linkage),
         wheels=change.wheels,
+        probes=probes,
+        unseen_processes=unseen_processes(
+            snapshot,
+            deleted=judgement.ownership.deleted,
+            written=judgement.written,
+            refuse=request.refuse_in_use,
+        ),
     )
+    return decision.complete(plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +123,8 @@ class _Decision:
     cascaded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     substituted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
+    complete: Callable[[Plan], Plan] = lambda plan: plan
+    """Says in the plan what no change says."""
 
 
 @dataclass(slots=True)
@@ -109,18 +136,22 @@ class _Planner:
     _judge: ChangeJudge
     _wheels: WheelSource | None
     _acceptance: Acceptance
+    _history: History | None
     _refused: dict[str, frozenset[Code]] = field(default_factory=dict)
 
     def decide(self, asked: Asked) -> _Decision:
         """Judge the request as it stands; if it loses something, look for a rewrite that does not."""
         if self._request.repair:
             return self._repaired()
+        if self._request.undo is not None:
+            return self._undone(self._request.undo)
         judgement = self._judge.judge(Change(leaving=asked.leaving, installed=asked.installed))
         findings = self._findings(judgement)
         errors = {item.code for item in findings if item.severity is Severity.ERROR}
         if not errors:
             decision = _Decision(verdict=Verdict.ALLOW, judgement=judgement, findings=findings)
-        elif errors <= _LOSSES:
+        elif errors & _LOSSES and errors <= _LOSSES | {Code.IN_USE}:
+            # A rewrite may keep what is in use, too.
             decision = self._rewritten(asked, judgement, findings)
         else:
             decision = _Decision(verdict=Verdict.BLOCK, judgement=judgement, findings=findings)
@@ -150,6 +181,19 @@ class _Planner:
         ]
         verdict = Verdict.BLOCK if any(item.severity is Severity.ERROR for item in findings) else Verdict.REWRITE
         return _Decision(verdict=verdict, judgement=judgement, findings=findings)
+
+    def _undone(self, identifier: str) -> _Decision:
+        """Bring back what a transaction took, and take away what it brought."""
+        from safe_uninstall.analysis.undoing import plan_undo
+
+        if self._history is None:
+            raise UsageError("nothing can be undone without a history")
+        undoing = plan_undo(self._snapshot, self._owners, self._commands, self._history, identifier, self._restored)
+        judgement = self._judge.judge(undoing.change)
+        findings = [*self._acceptance.apply(undoing.findings), *undoing.softened(self._findings(judgement))]
+        self._acceptance.check(findings)
+        verdict = Verdict.BLOCK if any(item.severity is Severity.ERROR for item in findings) else Verdict.ALLOW
+        return _Decision(verdict=verdict, judgement=judgement, findings=findings, complete=undoing.complete)
 
     def _restored(self, distributions: Iterable[Distribution]) -> tuple[tuple[Distribution, Wheel], ...]:
         """Return distributions with their wheels; raise WheelsUnavailable if one has none."""
@@ -223,8 +267,15 @@ class _Planner:
             *ownership_findings(ownership, leaving, commands),
             *collision_findings(judgement.collisions),
             *requirement_findings(judgement.requirements, judgement.unmet, commands),
+            *unknown_claims_findings(find_unknown_claims(snapshot, ownership, leaving), commands),
             *unreadable_finding(snapshot, ownership.deleted),
             *(unowned_finding(item) for item in find_unowned(snapshot, self._owners, ownership, leaving)),
+            *in_use_findings(
+                snapshot,
+                deleted=ownership.deleted,
+                written=judgement.written,
+                refuse=self._request.refuse_in_use,
+            ),
         ]
         return self._acceptance.apply(found)
 

@@ -91,6 +91,8 @@ class Distribution:
     """Requires-Dist as written."""
     provides_extra: tuple[str, ...] = ()
     requires_python: str | None = None
+    top_level: tuple[str, ...] = ()
+    """Import names that ``top_level.txt`` lists; read only where the list of files cannot be trusted."""
     scripts: tuple[str, ...] = ()
     """Absolute paths of the console and GUI scripts that its entry points name."""
     conda_package: str | None = None

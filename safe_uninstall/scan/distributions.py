@@ -17,6 +17,7 @@ from safe_uninstall.scan.conda import CondaPackage, dist_infos, read_conda_packa
 from safe_uninstall.scan.disk import DiskFileSystem
 from safe_uninstall.scan.metadata import parse_direct_url, parse_headers, parse_scripts, read_text
 from safe_uninstall.scan.record import make_record, read_record
+from safe_uninstall.scan.skeleton import is_skeleton, shield
 
 _EGG_PYTHON = re.compile(r"-py\d+(\.\d+)?$")
 
@@ -37,10 +38,17 @@ def read_distributions(
         distributions, remains = reader.read_site(site, owned_here=True)
         found += distributions
         leftovers += remains
+    developed = {item.name for item in found if _is_development_install(item)}
     for site in environment.visible_site_packages:
-        found += reader.read_site(site, owned_here=False)[0]
+        # The egg-info in the source tree of a development install is that very project once more.
+        found += [item for item in reader.read_site(site, owned_here=False)[0] if item.name not in developed]
     found.sort(key=lambda item: (item.name, item.metadata_path))
     return tuple(found), tuple(sorted(leftovers)), tuple(reader.problems)
+
+
+def _is_development_install(item: Distribution) -> bool:
+    editable = item.direct_url is not None and item.direct_url.editable
+    return editable or item.metadata_kind is MetadataKind.EGG_LINK
 
 
 class _Reader:
@@ -80,6 +88,9 @@ class _Reader:
         record = read_record(path, site, self._boundary(site, owned_here), self._disk)
         if record.state is RecordState.MISSING and conda is not None:
             record = self._conda_record(conda)
+        elif owned_here:
+            record = shield(record, self._environment, site)
+        unknown = record.state in (RecordState.MISSING, RecordState.MALFORMED)
         direct_url = self._text(path, "direct_url.json")
         scripts = self._text(path, "entry_points.txt")
         return self._distribution(
@@ -95,6 +106,7 @@ class _Reader:
             requested="REQUESTED" in self._disk.names(path),
             direct_url=direct_url,
             scripts=scripts,
+            top_level=self._text(path, "top_level.txt") if unknown else None,
         )
 
     def _egg_info(self, site: str, name: str, owned_here: bool) -> Distribution:
@@ -156,6 +168,7 @@ class _Reader:
         requested: bool = False,
         direct_url: str | None = None,
         scripts: str | None = None,
+        top_level: str | None = None,
     ) -> Distribution:
         headers = parse_headers(headers_text) if headers_text is not None else {}
         problems = []
@@ -184,7 +197,12 @@ class _Reader:
             requires=tuple(headers.get("requires-dist", ())),
             provides_extra=tuple(headers.get("provides-extra", ())),
             requires_python=next(iter(headers.get("requires-python", ())), None),
-            scripts=tuple(posixpath.join(self._environment.scripts, script) for script in parse_scripts(scripts or "")),
+            top_level=tuple((top_level or "").split()),
+            scripts=tuple(
+                path
+                for script in parse_scripts(scripts or "")
+                if not is_skeleton(path := posixpath.join(self._environment.scripts, script), self._environment)
+            ),
             conda_package=None if conda is None else conda.label,
             problems=tuple(problems),
         )
