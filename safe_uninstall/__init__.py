@@ -45,15 +45,18 @@ def scan(environment: str | Environment | None = None) -> Snapshot:
 
 
 def plan(snapshot: Snapshot, request: Request) -> Plan:
-    """Judge a request over a snapshot.
+    """Judge a request over a snapshot; probes of the request are run, and nothing else of the environment is.
 
     Raises:
         NotInstalled: names that nothing bears.
-        UsageError: something that is no name, or an accepted loss that is none.
+        UsageError: something that is no name, an accepted loss that is none, or a probe that cannot be run.
     """
-    from safe_uninstall.analysis.plan import make_plan
+    import os
 
-    return make_plan(snapshot, request)
+    from safe_uninstall.analysis.plan import make_plan
+    from safe_uninstall.scan.probe import run_probes
+
+    return make_plan(snapshot, request, probes=run_probes(snapshot.environment, request, variables=os.environ))
 
 
 def execute(plan: Plan) -> Outcome:
@@ -66,10 +69,14 @@ def execute(plan: Plan) -> Outcome:
 
     from safe_uninstall.analysis.plan import make_plan
     from safe_uninstall.execute.transaction import execute as carry_out
+    from safe_uninstall.render.document import plan_document
+    from safe_uninstall.scan.probe import run_probe
     from safe_uninstall.scan.snapshot import scan as take
 
     return carry_out(
         plan,
+        document=plan_document(plan, __version__),
         rescan=lambda: take(plan.environment, variables=os.environ),
-        replan=lambda snapshot: make_plan(snapshot, plan.request),
+        replan=lambda snapshot: make_plan(snapshot, plan.request, probes=plan.probes),
+        prober=lambda code: run_probe(plan.environment, code, timeout=plan.request.probe_timeout, variables=os.environ),
     )

@@ -10,7 +10,7 @@ from safe_uninstall.analysis.presumed import PresumedWheels
 from safe_uninstall.analysis.requested import Asked
 from safe_uninstall.analysis.rewriting import rewrite
 from safe_uninstall.model.distribution import Distribution
-from safe_uninstall.model.plan import Alternative, Request, Rewrite
+from safe_uninstall.model.plan import PROBE_TIMEOUT, Alternative, Request, Rewrite
 from safe_uninstall.model.wheel import Wheel, WheelUnavailable
 
 _SHOWN = 3
@@ -97,9 +97,14 @@ def request_options(request: Request, rewrites: tuple[Rewrite, ...]) -> Iterator
         ("--install", request.install),
         ("--accept-loss", request.accepted_losses),
         ("--find-links", request.find_links),
+        ("--probe", request.probes),
     ):
         for value in values:
             yield from (option, value)
+    if request.probes and request.probe_timeout != PROBE_TIMEOUT:
+        yield from ("--probe-timeout", f"{request.probe_timeout:g}")
+    if request.refuse_in_use:
+        yield "--refuse-in-use"
     if request.no_index:
         yield "--no-index"
     if request.use_library_path:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 
 from safe_uninstall.analysis.linkage import Baseline, LinkageJudgement, judge_linkage
 from safe_uninstall.analysis.metadata import LostRequirement, lost_requirements, unmet_requirements
+from safe_uninstall.analysis.observed import Observed
 from safe_uninstall.analysis.ownership import Match, Overwritten, Owners, Ownership, compare, judge_ownership
 from safe_uninstall.model.distribution import Distribution, Record, RecordState
 from safe_uninstall.model.elf import ElfObject
+from safe_uninstall.model.probe import ProbeRun
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.model.wheel import Wheel
 
@@ -68,11 +70,21 @@ class Judgement:
 class ChangeJudge:
     """Judges changes of one snapshot; what they have in common is worked out once."""
 
-    def __init__(self, snapshot: Snapshot, owners: Owners, *, use_library_path: bool) -> None:
-        """Judge over ``snapshot``, LD_LIBRARY_PATH of the planning shell included if ``use_library_path``."""
+    def __init__(
+        self, snapshot: Snapshot, owners: Owners, *, use_library_path: bool, probes: tuple[ProbeRun, ...] = ()
+    ) -> None:
+        """Judge over a snapshot.
+
+        Args:
+            snapshot: the baseline.
+            owners: who claims which path.
+            use_library_path: whether LD_LIBRARY_PATH of the planning shell binds.
+            probes: how the user's probes ended in the baseline; what they mapped is needed.
+        """
         self._snapshot = snapshot
         self._owners = owners
         self._baseline = Baseline(snapshot, use_library_path=use_library_path)
+        self._observed = Observed(snapshot, probes)
         self._known: dict[tuple[frozenset[str], frozenset[str], frozenset[int], frozenset[str]], Judgement] = {}
 
     def judge(self, change: Change) -> Judgement:
@@ -106,7 +118,7 @@ class ChangeJudge:
         return Judgement(
             change=change,
             ownership=ownership,
-            linkage=linkage,
+            linkage=self._observed.add_losses(linkage, gone=deleted - written.keys(), added=added),
             requirements=tuple(
                 item for item in lost_requirements(change.leaving, staying, markers) if item.dependent not in comers
             ),

@@ -1,6 +1,6 @@
 """Which needs a removal leaves unmet: the loader over the baseline held against the loader over the outcome."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -71,6 +71,8 @@ class LinkageJudgement:
     """Sorted by name, then provider."""
     changes: tuple[ProviderChange, ...] = ()
     """Sorted by consumer, then name."""
+    renewed: tuple[ProviderChange, ...] = ()
+    """Needs whose provider is written anew at the same path; sorted alike."""
 
     @property
     def blocking(self) -> tuple[LibraryLoss, ...]:
@@ -164,6 +166,7 @@ class _Judge:
         self._unmet: dict[tuple[str, str], Bound] = {}
         self._lost: dict[tuple[str, str], _Evidence] = {}
         self._changed: dict[tuple[str, str], tuple[Bound, Bound, Trace]] = {}
+        self._renewed: dict[tuple[str, str], tuple[Bound, str]] = {}
 
     def judge(self) -> LinkageJudgement:
         touched = {path for path in (*self._deleted, *self._added) if path in self._snapshot.objects}
@@ -182,6 +185,7 @@ class _Judge:
                 sorted([*self._linked(), *self._preloaded(names)], key=lambda loss: (loss.name, loss.provider))
             ),
             changes=self._provider_changes(),
+            renewed=tuple(self._renewals()),
         )
 
     def _compare(self, root: ElfObject) -> None:
@@ -203,15 +207,12 @@ class _Judge:
                 # What a new library lacks by itself was nobody's before; where it stops others, they lose.
                 if earlier.provider is not None if earlier is not None else root.path not in self._added:
                     self._note_loss(key, earlier or need, need, before if earlier else after)
-            elif (
-                earlier is not None
-                and earlier.provider is not None
-                and earlier.provider.object.identity != need.provider.object.identity
-                and need.consumer.real_path not in self._added
-                # A restored library is the one that its consumer was installed with.
-                and not (need.provider.path == earlier.provider.path and need.provider.real_path in self._added)
-            ):
-                self._changed.setdefault(key, (earlier, need, after))
+            elif earlier is not None and earlier.provider is not None and need.consumer.real_path not in self._added:
+                if need.provider.path == earlier.provider.path and need.provider.real_path in self._added:
+                    # A restored library is the one that its consumer was installed with.
+                    self._renewed.setdefault(key, (earlier, need.provider.path))
+                elif earlier.provider.object.identity != need.provider.object.identity:
+                    self._changed.setdefault(key, (earlier, need, after))
 
     def _note_loss(self, key: tuple[str, str], earlier: Bound, after: Bound, trace: Trace) -> None:
         if is_host_library(after.name) or (earlier.provider is not None and is_stub(earlier.provider.path)):
@@ -306,6 +307,16 @@ class _Judge:
                     if not self._leaves(root_path):
                         self._compare(objects[root_path])
         return wanted
+
+    def _renewals(self) -> Iterator[ProviderChange]:
+        for key in sorted(self._renewed):
+            need, provider = self._renewed[key]
+            yield ProviderChange(
+                consumer=self._consumer(need, Strength.LINKED, None, ()),
+                name=need.name,
+                before=provider,
+                after=provider,
+            )
 
     def _provider_changes(self) -> tuple[ProviderChange, ...]:
         evidence = self._snapshot.evidence

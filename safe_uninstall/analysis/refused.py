@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from safe_uninstall.analysis.rewriting import Unresolved
 from safe_uninstall.model.plan import Finding, Rewrite, Severity
+from safe_uninstall.model.wheel import merged_help
 
 
 def explain_refusal(findings: Iterable[Finding], rewrites: tuple[Rewrite, ...], found: Unresolved) -> list[Finding]:
@@ -33,7 +34,7 @@ def explain_refusal(findings: Iterable[Finding], rewrites: tuple[Rewrite, ...], 
             item = _noted(told[number], f"no wheel for {missing.requirement}: {missing.reason}")
             # How to supply what is missing says more than the help for the loss itself.
             before = item.help if number in helped or not missing.help else ()
-            told[number] = replace(item, help=tuple(dict.fromkeys((*before, *missing.help))))
+            told[number] = replace(item, help=merged_help((*before, *missing.help)))
             helped.add(number)
     return told
 

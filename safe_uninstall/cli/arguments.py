@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-COMMANDS = ("check", "demo", "explain", "graph", "recover", "schema", "why")
+COMMANDS = ("apply", "check", "demo", "explain", "graph", "history", "recover", "schema", "undo", "why")
 """Words that are commands where a package could stand first; after ``--`` they are packages."""
 
 DEFAULT = "uninstall"

@@ -13,15 +13,18 @@ from safe_uninstall import __version__
 from safe_uninstall.cli.options import Common
 from safe_uninstall.cli.output import ProgressLine, print_data, print_talk, terminal_width
 from safe_uninstall.cli.unfinished import warn_of_unfinished
-from safe_uninstall.model.errors import EnvironmentNotFound, UsageError
+from safe_uninstall.model.errors import EnvironmentNotFound, NotInstalled, StalePlan, UsageError
 from safe_uninstall.model.outcome import ExitStatus, OutcomeState
 from safe_uninstall.model.plan import Request, Rewrite, Verdict
 
 if TYPE_CHECKING:
+    from safe_uninstall.cli.plan_file import SavedPlan
     from safe_uninstall.cli.wheels import LazyWheels
     from safe_uninstall.model.environment import Environment
+    from safe_uninstall.model.history import History
     from safe_uninstall.model.outcome import Outcome
     from safe_uninstall.model.plan import Plan
+    from safe_uninstall.model.probe import ProbeRun
     from safe_uninstall.model.snapshot import Snapshot
 
 _STATUS = {
@@ -38,9 +41,13 @@ class RunOptions:
     yes: bool
     dry_run: bool
     as_json: bool
+    as_diff: bool = False
+    """Show the plan as a diff; with ``dry_run`` only."""
     output: str | None = None
     """Where the plan is saved, None: nowhere."""
     keep_backup: bool = False
+    reviewed: SavedPlan | None = None
+    """What must be planned again for the run to go on."""
 
 
 class PlanRun:
@@ -53,6 +60,8 @@ class PlanRun:
         self._options = options
         self._line = ProgressLine(enabled=not common.quiet and not options.as_json)
         self._wheels: LazyWheels | None = None
+        self._probes: tuple[ProbeRun, ...] = ()
+        self._history: History | None = None
 
     def run(self) -> int:
         """Do it, and return the exit status.
@@ -63,7 +72,11 @@ class PlanRun:
         from safe_uninstall.scan.environment import find_environment
 
         environment = find_environment(self._common.python, variables=os.environ, directory=os.getcwd())
-        if not self._request.rewrites and not self._request.install and not self._may_choose():
+        if self._request.undo is not None:
+            from safe_uninstall.cli.past import stored_history
+
+            self._history = stored_history(environment)
+        elif not self._request.rewrites and not self._request.install and not self._may_choose():
             return self._run(environment)
         from safe_uninstall.cli.wheels import LazyWheels, repeated
 
@@ -89,9 +102,20 @@ class PlanRun:
         try:
             snapshot = self._scan(environment)
             plan = self._plan(snapshot)
+            if self._request.probes:
+                # What cannot be planned at all is said before a probe takes minutes.
+                self._probe(environment)
+                plan = self._plan(snapshot)
+        except NotInstalled as error:
+            if self._options.reviewed is None:
+                raise
+            gone = tuple(f"{name} is not installed any more" for name in error.names)
+            raise StalePlan(gone, help=error.help) from None
         finally:
             self._line.close()
-        if plan.alternatives and self._may_choose():
+        if self._options.reviewed is not None:
+            self._options.reviewed.refuse_unless_same(plan, __version__)
+        elif plan.alternatives and self._may_choose():
             self._show(plan)
             chosen = _choose(plan)
             if chosen is None:
@@ -121,16 +145,38 @@ class PlanRun:
 
         return scan(environment, variables=os.environ, progress=self._line.update)
 
+    def _probe(self, environment: Environment) -> None:
+        """Run the probes, once for all plans of this run."""
+        from safe_uninstall.execute.interrupts import Interrupted, interruptible
+
+        self._line.update("probing")
+        try:
+            # A signal that ended this process at once would leave the probe running.
+            with interruptible():
+                self._probes = tuple(self._run_probe(environment, code) for code in self._request.probes)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+
+    def _run_probe(self, environment: Environment, code: str) -> ProbeRun:
+        from safe_uninstall.scan.probe import run_probe
+
+        return run_probe(environment, code, timeout=self._request.probe_timeout, variables=os.environ)
+
     def _plan(self, snapshot: Snapshot) -> Plan:
         from safe_uninstall.analysis.plan import make_plan
 
-        return make_plan(snapshot, self._request, self._wheels)
+        return make_plan(snapshot, self._request, self._wheels, probes=self._probes, history=self._history)
 
     def _show(self, plan: Plan) -> None:
         if self._options.as_json:
             from safe_uninstall.render.document import plan_document, to_json
 
             print_data(to_json(plan_document(plan, __version__)))
+            return
+        if self._options.as_diff:
+            from safe_uninstall.render.diff import render_diff
+
+            print_data(render_diff(plan, verbose=self._common.verbose, color=self._common.paint))
             return
         from safe_uninstall.render.text import render_plan
 
@@ -148,12 +194,15 @@ class PlanRun:
     def _execute(self, plan: Plan, environment: Environment) -> int:
         from safe_uninstall.execute.interrupts import Interrupted
         from safe_uninstall.execute.transaction import execute
+        from safe_uninstall.render.document import plan_document
 
         try:
             outcome = execute(
                 plan,
+                document=plan_document(plan, __version__),
                 rescan=lambda: self._scan(environment),
                 replan=self._plan,
+                prober=lambda code: self._run_probe(environment, code),
                 progress=self._line.update,
                 keep_backup=self._options.keep_backup,
             )
@@ -163,6 +212,8 @@ class PlanRun:
         finally:
             self._line.close()
         self._report(outcome)
+        if outcome.state is OutcomeState.COMMITTED:
+            warn_of_unfinished(environment, self._common)
         return _STATUS[outcome.state]
 
     def _report(self, outcome: Outcome) -> None:

@@ -14,14 +14,17 @@ from safe_uninstall.cli.run import PlanRun, RunOptions
 from safe_uninstall.execute.programs import find_programs
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import UsageError
-from safe_uninstall.model.plan import Request, Rewrite
+from safe_uninstall.model.plan import PROBE_TIMEOUT, Request, Rewrite
 
 _EPILOG = """\b
 Commands:
+  apply PLAN     carry out a plan that -o saved
   check          what is damaged already; --fix restores it
   why NAME...    who provides, claims and needs a library, file or distribution
   graph          which file needs which, and how the loader finds it
   explain CODE   what a finding means and what to do
+  undo [ID]      bring back what the last run removed
+  history        what was done here; --purge deletes kept backups
   recover        end a run that was killed
   schema         the JSON Schema of the documents
   demo           the incident this tool is for, in a throwaway environment
@@ -35,6 +38,13 @@ answered no; 2 usage or environment error; 3 blocked; 4 failed and rolled
 back; 5 roll back incomplete."""
 
 
+class _Code(click.ParamType):
+    """Python code; in a variable, where click would take each word for a value, every line is one."""
+
+    name = "code"
+    envvar_list_splitter = "\n"
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG, options_metavar="[OPTIONS]")
 @click.argument("packages", nargs=-1, metavar="PACKAGE...")
 @click.option("-r", "--requirement", multiple=True, metavar="FILE", help="Remove what FILE lists.")
@@ -46,7 +56,12 @@ back; 5 roll back incomplete."""
     metavar="NAME",
     help="Go on although NAME (a soname, path or distribution that an error names) is lost.",
 )
-@click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+@click.option(
+    "--format",
+    type=click.Choice(["text", "diff", "json"]),
+    default="text",
+    help="How to print; a diff is for review, and changes nothing.",
+)
 @click.option("-o", "--output", metavar="FILE", help="Save the plan as JSON.")
 @click.option(
     "--installer",
@@ -68,6 +83,22 @@ back; 5 roll back incomplete."""
     is_flag=True,
     help="Let LD_LIBRARY_PATH of this shell count as a place where libraries are found.",
 )
+@click.option("--refuse-in-use", is_flag=True, help="Stop if a running process uses a file that would go.")
+@click.option(
+    "--probe",
+    multiple=True,
+    type=_Code(),
+    metavar="CODE",
+    help="Python code that must work: the environment's interpreter runs it before and after, and if it fails after"
+    " the change only, everything is undone.",
+)
+@click.option(
+    "--probe-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=PROBE_TIMEOUT,
+    metavar="SECONDS",
+    help=f"How long one probe may take. Default: {PROBE_TIMEOUT:g}.",
+)
 @click.option("--break-system-packages", is_flag=True, help="Change a Python that its distributor manages (PEP 668).")
 @common_options
 @click.version_option(__version__, prog_name="safe-uninstall", allow_from_autoenv=False)
@@ -81,7 +112,8 @@ def command(**options: Any) -> int:  # fmt: skip
     if not names and not options["install"]:
         raise UsageError("name at least one distribution to remove", help=("see all options: safe-uninstall --help",))
     as_json = options["format"] == "json"
-    dry_run = options["dry_run"]
+    as_diff = options["format"] == "diff"
+    dry_run = options["dry_run"] or as_diff
     if as_json and not dry_run and not options["yes"]:
         raise UsageError("--format json cannot ask: add --dry-run or --yes")
     installer = options["installer"]
@@ -95,6 +127,9 @@ def command(**options: Any) -> int:  # fmt: skip
         no_index=options["no_index"],
         use_library_path=options["use_ld_library_path"],
         break_system_packages=options["break_system_packages"],
+        refuse_in_use=options["refuse_in_use"],
+        probes=options["probe"],
+        probe_timeout=options["probe_timeout"],
         installer=None if installer == "auto" else InstallerKind(installer),
         python=common.python,
         programs=find_programs(),
@@ -104,6 +139,7 @@ def command(**options: Any) -> int:  # fmt: skip
         yes=options["yes"],
         dry_run=dry_run,
         as_json=as_json,
+        as_diff=as_diff,
         output=options["output"],
         keep_backup=options["keep_backup"],
     )

@@ -154,6 +154,8 @@ def repeated(request: Request, place: str) -> str:
     from safe_uninstall.analysis.commands import our_command
 
     offline = replace(request, find_links=(*request.find_links, place), no_index=True)
+    if request.undo is not None:
+        return our_command(request.python, "undo", request.undo, *request_options(offline, ()))
     if not request.repair:
         return our_command(request.python, *request.names, *request_options(offline, ()))
     # A repair restores without being told to, and ``check`` has no such option.

@@ -22,6 +22,7 @@ from safe_uninstall.execute.shortage import (
     no_room,
     not_from_an_index,
 )
+from safe_uninstall.execute.space import require_room_for_wheel
 from safe_uninstall.execute.wheel_tags import platform_options, read_tags
 from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.wheel import Wheel, WheelUnavailable
@@ -80,7 +81,8 @@ class WheelFinder:
         """Return the very wheel that a distribution was installed from, or why it cannot be had; memoised.
 
         Raises:
-            TemporaryDirectoryUnusable: there is no room for it.
+            TemporaryDirectoryUnusable: there is no room for it, as it turns out.
+            NoRoom: the temporary directory has less room than it may take.
         """
         path = distribution.metadata_path
         if path not in self._restored:
@@ -178,6 +180,7 @@ class WheelFinder:
         where: tuple[str, ...] = (),
     ) -> Iterator[tuple[str, str]]:
         """Let pip fetch a distribution: the build for the platforms that the installed one is for, else any."""
+        require_room_for_wheel(distribution, self.runs.directory)
         wanted = f"{distribution.name}==={_exact(distribution.version)}"
         exact = platform_options(read_tags(distribution.metadata_path))
         for options in dict.fromkeys((exact, ())):

@@ -93,7 +93,7 @@ def install_wheels(plan: Plan, installer: Installer, journal: Journal, stash: St
     Returns:
         Why it failed, None when it did not.
     """
-    directory = posixpath.join(journal.directory, "wheels")
+    directory = journal.wheels_directory
     os.mkdir(directory, 0o700)
     for wheel in plan.wheels:
         os.symlink(wheel.file, posixpath.join(directory, posixpath.basename(wheel.file)))
@@ -121,7 +121,8 @@ def remove(path: str) -> Iterator[str]:
             shutil.rmtree(path)
         else:
             os.unlink(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        # Also where a file stands in the place of a directory above it.
         pass
     except OSError as error:
         yield f"{error.filename or path} could not be removed: {error.strerror or error}"

@@ -15,6 +15,7 @@ def roll_back(journal: Journal, stash: Stash) -> tuple[str, ...]:
     Returns:
         What could not be brought back, a sentence each; the stash is then still there.
     """
+    journal.drop_receipt()
     try:
         journal.write(Step.ROLLING_BACK)
     except OSError:

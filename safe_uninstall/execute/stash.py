@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 
 from safe_uninstall.execute.journal import sync_directory
 
-_MANIFEST = "manifest.jsonl"
+MANIFEST = "manifest.jsonl"
+"""Lists what a stash holds; written last, and deleted first."""
 
 TEMPORARY_SUFFIX = ".safe-uninstall"
 """Ends the name of a new file until it is renamed into its place."""
-_CANNOT_LINK = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS, errno.EACCES})
+CANNOT_LINK = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS, errno.EACCES})
 """Why a link may be impossible where a copy is not."""
 
 
@@ -60,6 +61,15 @@ class Stash:
         """What is kept, in the order in which it was taken; directories first."""
         return tuple(self._entries)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the files that are kept, whether or not they take room of their own."""
+        return sum(entry.size for entry in self._entries if entry.kind == "file")
+
+    def location(self, entry: Kept) -> str:
+        """Return the path of a kept file or link in the stash."""
+        return os.path.join(self._directory, entry.name)
+
     def keep(self, paths: Iterable[str], directories: Iterable[str]) -> None:
         """Link files into the stash and note directories; on return all of it is on disk.
 
@@ -91,7 +101,7 @@ class Stash:
     def load(self) -> bool:
         """Read back what an earlier run kept; False when its stash was never completed."""
         try:
-            with open(os.path.join(self._directory, _MANIFEST), encoding="ascii") as file:
+            with open(os.path.join(self._directory, MANIFEST), encoding="ascii") as file:
                 self._entries = [Kept(**json.loads(line)) for line in file]
         except (OSError, ValueError, TypeError):
             return False
@@ -101,7 +111,7 @@ class Stash:
         """Bring back what is gone or differs; what is still there, the very same file, is left alone.
 
         Args:
-            paths: only these; None: everything, as it was.
+            paths: only these, and the directories above them; None: everything, as it was.
 
         Returns:
             What could not be brought back. The stash still holds it.
@@ -113,7 +123,7 @@ class Stash:
         if wanted is not None:
             files = [entry for entry in files if entry.path in wanted]
             parents = {parent for entry in files for parent in _parents(entry.path)}
-            directories = [entry for entry in directories if entry.path in parents]
+            directories = [entry for entry in directories if entry.path in parents or entry.path in wanted]
         for entry in directories:
             failed += _attempt(_restore_directory, entry)
         for entry in files:
@@ -122,42 +132,19 @@ class Stash:
 
     def differences(self) -> tuple[str, ...]:
         """Return the paths that are not as they were kept: gone, of another kind, another file, other bytes."""
-        return tuple(entry.path for entry in self._entries if not self._is_as_kept(entry))
+        return tuple(entry.path for entry in self._entries if not self.is_as_kept(entry))
 
     def holds(self, path: str) -> bool:
         """Return whether the file at ``path`` is the one that was kept, by identity or, for copies, by its bytes."""
-        return any(entry.path == path and self._is_as_kept(entry) for entry in self._entries)
+        return any(entry.path == path and self.is_as_kept(entry) for entry in self._entries)
 
-    def drop(self) -> None:
-        """Delete the stash, as far as that is possible. Only after a commit or a complete roll back."""
-        import shutil
-
-        # Without its manifest what is left after a crash or an error is not taken for a stash.
-        try:
-            os.unlink(os.path.join(self._directory, _MANIFEST))
-        except OSError:
-            pass
-        shutil.rmtree(self._directory, ignore_errors=True)
-
-    def _restore_file(self, entry: Kept) -> None:
-        if self._is_as_kept(entry):
-            return
-        source = os.path.join(self._directory, entry.name)
-        directory, name = os.path.split(entry.path)
-        temporary = os.path.join(directory, f".{name[:200]}{TEMPORARY_SUFFIX}")
-        _remove(temporary)
-        _link_or_copy(source, temporary, os.lstat(source))
-        # Renaming is atomic, and takes the place of whatever is there; but renaming one link of a file onto another
-        # does nothing at all (rename(2)), hence the removal afterwards.
-        os.rename(temporary, entry.path)
-        _remove(temporary)
-
-    def _is_as_kept(self, entry: Kept) -> bool:
+    def is_as_kept(self, entry: Kept) -> bool:
+        """Return whether the environment has the very file, or where it was copied, one with its bytes and mode."""
         try:
             now = os.lstat(entry.path)
             if entry.kind == "directory":
                 return stat.S_ISDIR(now.st_mode)
-            kept_path = os.path.join(self._directory, entry.name)
+            kept_path = self.location(entry)
             kept = os.lstat(kept_path)
             if (now.st_dev, now.st_ino) == (kept.st_dev, kept.st_ino):
                 return True
@@ -169,8 +156,32 @@ class Stash:
         except OSError:
             return False
 
+    def drop(self) -> None:
+        """Delete the stash, as far as that is possible. Only after a commit or a complete roll back."""
+        import shutil
+
+        # Without its manifest what is left after a crash or an error is not taken for a stash.
+        try:
+            os.unlink(os.path.join(self._directory, MANIFEST))
+        except OSError:
+            pass
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _restore_file(self, entry: Kept) -> None:
+        if self.is_as_kept(entry):
+            return
+        source = self.location(entry)
+        directory, name = os.path.split(entry.path)
+        temporary = os.path.join(directory, f".{name[:200]}{TEMPORARY_SUFFIX}")
+        _remove(temporary)
+        _link_or_copy(source, temporary, os.lstat(source))
+        # Renaming is atomic, and takes the place of whatever is there; but renaming one link of a file onto another
+        # does nothing at all (rename(2)), hence the removal afterwards.
+        os.rename(temporary, entry.path)
+        _remove(temporary)
+
     def _write_manifest(self) -> None:
-        path = os.path.join(self._directory, _MANIFEST)
+        path = os.path.join(self._directory, MANIFEST)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="ascii") as file:
             for entry in self._entries:
@@ -190,7 +201,7 @@ def _link_or_copy(source: str, target: str, status: os.stat_result) -> bool:
         os.link(source, target, follow_symlinks=False)
         return True
     except OSError as error:
-        if error.errno not in _CANNOT_LINK:
+        if error.errno not in CANNOT_LINK:
             raise
     if stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(source), target)

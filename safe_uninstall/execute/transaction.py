@@ -2,26 +2,34 @@
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from safe_uninstall.analysis.commands import our_command
 from safe_uninstall.analysis.fingerprint import describe_changes
-from safe_uninstall.execute.installation import install_wheels, kept_paths, what_will_be_new
+from safe_uninstall.execute.commit import finish_commit
+from safe_uninstall.execute.installation import kept_paths
 from safe_uninstall.execute.installers import Installer, find_installer, run_installer
 from safe_uninstall.execute.interrupts import Interrupted, interruptible, uninterrupted
 from safe_uninstall.execute.journal import Journal, Step, create_journal, sweep, unfinished
 from safe_uninstall.execute.lock import EnvironmentLock
+from safe_uninstall.execute.orphans import marked, this_process
+from safe_uninstall.execute.probing import Prober, probe_again, refuse_without_prober
 from safe_uninstall.execute.processes import InstallerRun
+from safe_uninstall.execute.receipt import make_receipt, receipt_document
 from safe_uninstall.execute.record_trim import needs_trimming, trim_record
 from safe_uninstall.execute.rollback import roll_back
+from safe_uninstall.execute.space import require_room
 from safe_uninstall.execute.stash import Stash
+from safe_uninstall.execute.undo import bring, brings, brought, what_will_be_new
 from safe_uninstall.execute.verify import compare_outcome, lost_for_good
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import InstallerKind
-from safe_uninstall.model.errors import EnvironmentNotFound, StalePlan, UnfinishedTransaction, UsageError
+from safe_uninstall.model.errors import EnvironmentNotFound, InUse, StalePlan, UnfinishedTransaction, UsageError
 from safe_uninstall.model.outcome import Outcome, OutcomeState
-from safe_uninstall.model.plan import Plan, Verdict
+from safe_uninstall.model.plan import Code, Plan, Severity, Verdict
+from safe_uninstall.model.probe import ProbeRun
 from safe_uninstall.model.snapshot import Snapshot
 
 Progress = Callable[[str], None]
@@ -31,8 +39,10 @@ Progress = Callable[[str], None]
 def execute(
     plan: Plan,
     *,
+    document: Mapping[str, Any],
     rescan: Callable[[], Snapshot],
     replan: Callable[[Snapshot], Plan],
+    prober: Prober | None = None,
     progress: Progress = lambda _stage: None,
     keep_backup: bool = False,
     lock_timeout: float = 10.0,
@@ -41,8 +51,10 @@ def execute(
 
     Args:
         plan: what to do.
+        document: the plan as a document; the receipt holds it.
         rescan: reads the environment anew; called once under the lock, once after the installer.
         replan: judges the same request over a snapshot.
+        prober: runs the plan's probes again; needed where it has some.
         progress: told what begins.
         keep_backup: keep the stash after a commit; its path is in the outcome.
         lock_timeout: seconds to wait for another process that works on the environment.
@@ -52,10 +64,11 @@ def execute(
 
     Raises:
         SafeUninstallError: nothing was changed: the plan blocks or is stale, the environment is busy or not writable,
-            an earlier run did not end, no installer can serve.
+            an earlier run did not end, no installer can serve, there is no room.
     """
     if plan.verdict is Verdict.BLOCK:
         raise UsageError("a plan that blocks cannot be carried out")
+    refuse_without_prober(plan, prober)
     prefix = plan.environment.prefix
     with interruptible(), EnvironmentLock(prefix, timeout=lock_timeout) as lock:
         refuse_unfinished(prefix, plan.request.python)
@@ -65,6 +78,7 @@ def execute(
         if current.fingerprint != plan.fingerprint:
             changes = describe_changes(plan.fingerprint_parts, current.fingerprint_parts)
             raise StalePlan(changes, help=("look at the new plan: run the command again",))
+        _refuse_in_use(current)
         leaving = tuple(item for item in snapshot.distributions if item.metadata_path in plan.prediction.removed)
         installer = find_installer(
             plan.environment,
@@ -73,7 +87,7 @@ def execute(
             has_own_pip=any(item.name == "pip" and item.owned_here for item in snapshot.distributions),
         )
         _check_writable(plan)
-        return _Run(plan, snapshot, leaving, installer, lock, rescan, progress, keep_backup).run()
+        return _Run(plan, document, snapshot, leaving, installer, lock, rescan, prober, progress, keep_backup).run()
 
 
 def refuse_unfinished(prefix: str, python: str | None = None) -> None:
@@ -90,23 +104,28 @@ class _Run:
     def __init__(
         self,
         plan: Plan,
+        document: Mapping[str, Any],
         snapshot: Snapshot,
         leaving: tuple[Distribution, ...],
         installer: Installer,
         lock: EnvironmentLock,
         rescan: Callable[[], Snapshot],
+        prober: Prober | None,
         progress: Progress,
         keep_backup: bool,
     ) -> None:
         self._plan = plan
+        self._document = document
         self._snapshot = snapshot
         self._leaving = leaving
         self._installer = installer
         self._lock = lock
         self._rescan = rescan
+        self._prober = prober
         self._progress = progress
         self._keep_backup = keep_backup
         self._output: list[str] = []
+        self._probes: list[ProbeRun] = []
 
     def run(self) -> Outcome:
         """Stash, uninstall, put back, verify; commit or roll back."""
@@ -127,7 +146,7 @@ class _Run:
                 raise _not_writable(prefix, error) from None
             raise
         try:
-            with self._lock_for_installer():
+            with self._lock_for_installer(), marked(journal.directory):
                 reason, mismatches = self._change(journal, stash)
             if reason is None:
                 journal.write(Step.COMMITTED, keep_backup=self._keep_backup)
@@ -154,18 +173,28 @@ class _Run:
     def _prepare(self, journal: Journal, stash: Stash) -> None:
         self._progress("keeping what will be touched")
         touched = self._touched()
+        require_room(self._plan, self._installer, touched, journal.directory)
         directories = _directories(touched, self._plan.environment.prefix)
         journal.write(
             Step.PREPARED,
             names=list(self._plan.request.names),
             removed=sorted(item.label for item in self._leaving),
-            installed=[f"{wheel.name} {wheel.version}" for wheel in self._plan.wheels],
+            installed=brought(self._plan),
             fingerprint=self._plan.fingerprint,
+            process=this_process(),
             leftovers=_leftovers(directories),
-            **what_will_be_new(self._plan.prediction),
+            **what_will_be_new(self._plan),
         )
         journal.write(Step.STASHING, files=len(touched))
         stash.keep(touched, directories)
+        receipt = make_receipt(
+            self._plan,
+            self._snapshot,
+            identifier=journal.identifier,
+            document=self._document,
+            backup_bytes=stash.size if self._keep_backup else None,
+        )
+        journal.write_receipt(receipt_document(receipt, self._plan.environment.prefix))
         journal.write(Step.STASHED)
 
     def _change(self, journal: Journal, stash: Stash) -> tuple[str | None, tuple[str, ...]]:
@@ -186,10 +215,10 @@ class _Run:
         if failed:
             return f"{failed[0].path} could not be put back: {failed[0].reason}", ()
         _finish_deletion(self._plan)
-        if self._plan.wheels:
+        if brings(self._plan):
             self._progress("installing")
-            journal.write(Step.INSTALLING, installed=[f"{item.name} {item.version}" for item in self._plan.wheels])
-            reason = install_wheels(self._plan, self._installer, journal, stash, self._output)
+            journal.write(Step.INSTALLING, installed=brought(self._plan))
+            reason = bring(self._plan, self._installer, journal, stash, self._output)
             if reason is not None:
                 return reason, ()
         self._progress("verifying")
@@ -197,7 +226,7 @@ class _Run:
         mismatches = compare_outcome(self._plan.prediction, self._snapshot, self._rescan(), stash)
         if mismatches:
             return "the outcome is not the one that was planned", mismatches
-        return None, ()
+        return probe_again(self._plan, self._prober, journal, self._progress, self._probes), ()
 
     def _uninstall(self) -> InstallerRun | None:
         """Run the installer: once for all names, and again for pip where a name is installed several times."""
@@ -223,7 +252,8 @@ class _Run:
         prediction = self._plan.prediction
         touched = {*prediction.deleted, *prediction.released, *prediction.written}
         restored = [item for item in self._snapshot.distributions if item.metadata_path in prediction.restored]
-        for distribution in restored:
+        for distribution in (*self._leaving, *restored):
+            # Missing files too: pip removes the directories above them.
             touched.update(row.path for row in distribution.record.rows)
         for directory in {posixpath.dirname(path) for path in touched if path.endswith(".py")}:
             cache = posixpath.join(directory, "__pycache__")
@@ -237,12 +267,11 @@ class _Run:
         return sorted(touched)
 
     def _commit(self, journal: Journal, stash: Stash) -> Outcome:
-        kept = None
-        if self._keep_backup:
-            kept = journal.keep_backup()
-        else:
-            stash.drop()
-            journal.forget()
+        try:
+            kept = finish_commit(journal, stash)
+        except OSError:
+            # The environment is as planned. The next run finds what is left to do, and `recover` does it.
+            kept = journal.stash_directory
         return Outcome(
             plan=self._plan,
             state=OutcomeState.COMMITTED,
@@ -250,6 +279,7 @@ class _Run:
             installer_output="\n".join(self._output),
             transaction=journal.identifier,
             bytes_freed=sum(action.bytes for action in self._plan.actions if action.kind.value == "uninstall"),
+            probes=tuple(self._probes),
         )
 
     def _undo(self, journal: Journal, stash: Stash, reason: str, mismatches: tuple[str, ...]) -> Outcome:
@@ -267,6 +297,7 @@ class _Run:
             stash=journal.stash_directory if problems else None,
             installer_output="\n".join(self._output),
             transaction=journal.identifier,
+            probes=tuple(self._probes),
         )
 
 
@@ -318,6 +349,14 @@ def _finish_deletion(plan: Plan) -> None:
     # pip removes the directories that it empties, even site-packages; without it there is no environment any more.
     for directory in (environment.scripts, *environment.site_packages):
         os.makedirs(directory, exist_ok=True)
+
+
+def _refuse_in_use(plan: Plan) -> None:
+    """Raise InUse when files of a plan came into use after it was shown, and the request refuses that."""
+    for finding in plan.findings:
+        if finding.code is Code.IN_USE and finding.severity is Severity.ERROR:
+            processes = ", ".join(dict.fromkeys(f"{use.pid} ({use.command})" for use in finding.uses))
+            raise InUse(f"{finding.message}: {processes}", help=finding.help)
 
 
 def _check_writable(plan: Plan) -> None:

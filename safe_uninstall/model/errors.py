@@ -81,6 +81,13 @@ class TemporaryDirectoryUnusable(SafeUninstallError):
     exit_status = ExitStatus.USAGE
 
 
+class NoRoom(SafeUninstallError):
+    """A file system has less room than the change would take; found out before anything changes."""
+
+    slug = "space"
+    exit_status = ExitStatus.USAGE
+
+
 class EnvironmentBusy(SafeUninstallError):
     """Another run holds the environment's lock."""
 
@@ -98,6 +105,13 @@ class StalePlan(SafeUninstallError):
         """Keep what changed since, a sentence each."""
         super().__init__("the environment changed since the plan was made: " + "; ".join(changes), help=help)
         self.changes = changes
+
+
+class InUse(SafeUninstallError):
+    """Files are in use by now, and the request refuses to take away such files."""
+
+    slug = "in-use"
+    exit_status = ExitStatus.BLOCKED
 
 
 class UnfinishedTransaction(SafeUninstallError):

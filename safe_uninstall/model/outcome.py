@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from safe_uninstall.model.plan import Plan
+from safe_uninstall.model.probe import ProbeRun
 
 
 class ExitStatus(IntEnum):
@@ -45,3 +46,5 @@ class Outcome:
     transaction: str | None = None
     """Identifier in the history."""
     bytes_freed: int = 0
+    probes: tuple[ProbeRun, ...] = ()
+    """How the probes ended after the change, as far as they were run; those of before are in the plan."""

@@ -5,8 +5,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from safe_uninstall.model.environment import Environment, InstallerKind, Programs
+from safe_uninstall.model.history import Undo
 from safe_uninstall.model.linkage import Strength
+from safe_uninstall.model.probe import ProbeRun
+from safe_uninstall.model.processes import Use
 from safe_uninstall.model.wheel import Wheel
+
+PROBE_TIMEOUT = 300.0
+"""Seconds that a probe has unless the user says otherwise; a first import of a large framework may take a minute."""
 
 
 class Rewrite(Enum):
@@ -55,6 +61,7 @@ class Code(Enum):
     NOT_INSTALLED = "not-installed"
     DLOPEN_LOST = "dlopen-lost"
     MIXED_CUDA = "mixed-cuda"
+    PROBE_FAILED = "probe-failed"
 
 
 class ActionKind(Enum):
@@ -81,6 +88,8 @@ class Request:
     """Sonames, paths or distributions whose loss the user accepts."""
     repair: bool = False
     """Restore what is damaged already, and remove nothing: ``check --fix``."""
+    undo: str | None = None
+    """Undo this transaction of the history, and nothing else."""
     find_links: tuple[str, ...] = ()
     """Directories or pages where wheels are looked for first."""
     no_index: bool = False
@@ -88,6 +97,12 @@ class Request:
     use_library_path: bool = False
     """Whether LD_LIBRARY_PATH of the planning shell binds."""
     break_system_packages: bool = False
+    refuse_in_use: bool = False
+    """Whether files that a running process uses may not go."""
+    probes: tuple[str, ...] = ()
+    """Python code that must work afterwards if it works before."""
+    probe_timeout: float = PROBE_TIMEOUT
+    """Seconds after which a probe counts as failed."""
     installer: InstallerKind | None = None
     """None: the one that fits the environment."""
     python: str | None = None
@@ -172,12 +187,27 @@ class Finding:
     claimants: tuple[Claimant, ...] = ()
     paths: tuple[str, ...] = ()
     """All paths concerned, where it is about several; absolute, sorted."""
+    uses: tuple[Use, ...] = ()
+    """Which processes use ``paths``; sorted by PID, then path."""
     notes: tuple[str, ...] = ()
     """Further facts, a sentence each."""
     help: tuple[str, ...] = ()
     """What to do: prose, or a whole command that starts with ``safe-uninstall``, ``pip`` or ``uv``."""
     accepted: bool = False
     """An error that ``--accept-loss`` turned into a warning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindingChange:
+    """A need of a survivor that is bound otherwise in the outcome."""
+
+    consumer: Consumer
+    name: str
+    """The DT_NEEDED entry."""
+    before: str
+    """Absolute path of the provider in the baseline."""
+    after: str | None
+    """In the outcome; None where nothing meets it any more; equal to ``before`` where that file is written anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,5 +257,13 @@ class Plan:
     """Errors first, then warnings, then notes; stable order within."""
     alternatives: tuple[Alternative, ...] = ()
     prediction: Prediction
+    bindings: tuple[BindingChange, ...] = ()
+    """Sorted by the consumer's path, then name."""
     wheels: tuple[Wheel, ...] = ()
     """What is installed, restored distributions first, each list sorted by name."""
+    undo: Undo | None = None
+    """What an earlier transaction took and this one brings back; None for any other plan."""
+    probes: tuple[ProbeRun, ...] = ()
+    """How the probes of the request ended before anything was changed, in its order."""
+    unseen_processes: int = field(default=0, compare=False)
+    """Number of processes that may not be looked at, so that it is not known of them whether they use what goes."""

@@ -1,12 +1,13 @@
 """Everything that is known of an environment at one moment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.environment import Environment
 from safe_uninstall.model.filesystem import Evidence, FileSystem
+from safe_uninstall.model.processes import NoProcesses, ProcessTable
 from safe_uninstall.model.system import SystemLibraries
 
 
@@ -26,6 +27,7 @@ class Snapshot:
     system: SystemLibraries
     files: FileSystem
     evidence: Evidence
+    processes: ProcessTable = field(default_factory=NoProcesses)
     library_path: tuple[str, ...] = ()
     """LD_LIBRARY_PATH of the planning shell, entry by entry: shown, and bound by only when asked for."""
     problems: tuple[str, ...] = ()

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from safe_uninstall.model.environment import Environment
     from safe_uninstall.model.errors import SafeUninstallError
     from safe_uninstall.model.graph import Graph
+    from safe_uninstall.model.history import Pin, Transaction
     from safe_uninstall.model.outcome import Outcome
     from safe_uninstall.model.plan import Action, Alternative, Consumer, DistributionRef, Finding, Plan
+    from safe_uninstall.model.probe import ProbeRun
 
 FORMAT_VERSION = 1
 
@@ -40,11 +42,34 @@ def plan_document(plan: Plan, tool_version: str) -> Document:
             "install": list(plan.request.install),
             "accepted_losses": list(plan.request.accepted_losses),
             "repair": plan.request.repair,
+            "undo": plan.request.undo,
+            "use_library_path": plan.request.use_library_path,
+            "break_system_packages": plan.request.break_system_packages,
+            "installer": None if plan.request.installer is None else plan.request.installer.value,
+            "refuse_in_use": plan.request.refuse_in_use,
+            "probes": list(plan.request.probes),
+            "probe_timeout": plan.request.probe_timeout,
         },
         "verdict": plan.verdict.value,
         "actions": [_action(action, relative) for action in plan.actions],
         "findings": [_finding(finding, relative) for finding in plan.findings],
         "alternatives": [_alternative(item, relative) for item in plan.alternatives],
+        "bindings": [
+            {
+                "consumer": _consumer(item.consumer, relative),
+                "name": item.name,
+                "before": relative(item.before),
+                "after": None if item.after is None else relative(item.after),
+            }
+            for item in plan.bindings
+        ],
+        "wheels": [
+            {"name": wheel.name, "version": wheel.version, "sha256": wheel.sha256, "source": wheel.source}
+            for wheel in plan.wheels
+        ],
+        "fingerprint_parts": dict(plan.fingerprint_parts),
+        "probes": [_probe(run, relative) for run in plan.probes],
+        "unseen_processes": plan.unseen_processes,
     }
 
 
@@ -59,6 +84,7 @@ def outcome_document(outcome: Outcome, tool_version: str) -> Document:
         "stash": outcome.stash,
         "transaction": outcome.transaction,
         "bytes_freed": outcome.bytes_freed,
+        "probes": [_probe(run, relative_to_prefix(outcome.plan.environment)) for run in outcome.probes],
         "plan": {key: value for key, value in plan.items() if key not in ("format", "format_version", "tool_version")},
     }
 
@@ -115,6 +141,32 @@ def check_document(findings: Iterable[Finding], environment: Environment, tool_v
     }
 
 
+def history_document(
+    transactions: Iterable[Transaction],
+    problems: Iterable[str],
+    environment: Environment,
+    tool_version: str,
+    *,
+    purged: tuple[Iterable[str], int] | None = None,
+) -> Document:
+    """Return what was done to an environment.
+
+    Args:
+        transactions: newest first.
+        problems: which receipts cannot be read, and which backups not deleted, a sentence each.
+        environment: what they were done to.
+        tool_version: of this program.
+        purged: transactions whose backups were deleted, and how many bytes that freed; None where nobody asked.
+    """
+    return {
+        **_envelope("history", tool_version),
+        "environment": environment_document(environment),
+        "transactions": [_transaction(item) for item in transactions],
+        "problems": list(problems),
+        "purged": None if purged is None else {"transactions": list(purged[0]), "bytes_freed": purged[1]},
+    }
+
+
 def environment_document(
     environment: Environment, *, installer: str | None = None, fingerprint: str | None = None
 ) -> Document:
@@ -138,6 +190,26 @@ def _envelope(kind: str, tool_version: str) -> Document:
 
 def _reference(reference: DistributionRef) -> Document:
     return {"name": reference.name, "version": reference.version}
+
+
+def _transaction(transaction: Transaction) -> Document:
+    receipt = transaction.receipt
+    return {
+        "id": receipt.identifier,
+        "time": receipt.time,
+        "tool_version": receipt.tool_version,
+        "state": transaction.state.value,
+        "undoes": receipt.undoes,
+        "undone_by": transaction.undone_by,
+        "removed": [{"name": item.distribution.name, "version": item.distribution.version} for item in receipt.removed],
+        "restored": [_pin(item) for item in receipt.restored],
+        "installed": [_pin(item) for item in receipt.installed],
+        "backup": None if transaction.backup_bytes is None else {"bytes": transaction.backup_bytes},
+    }
+
+
+def _pin(pin: Pin) -> Document:
+    return {"name": pin.name, "version": pin.version}
 
 
 def _action(action: Action, relative: Relative) -> Document:
@@ -164,6 +236,16 @@ def _finding(finding: Finding, relative: Relative) -> Document:
             {**_reference(claimant.distribution), "overwritten": claimant.overwritten} for claimant in finding.claimants
         ],
         "paths": relative.each(finding.paths),
+        "uses": [
+            {
+                "pid": use.pid,
+                "command": use.command,
+                "user": use.user,
+                "path": relative(use.path),
+                "how": use.how.value,
+            }
+            for use in finding.uses
+        ],
         "notes": [relative.in_text(note) for note in finding.notes],
         "help": list(finding.help),
         "accepted": finding.accepted,
@@ -178,6 +260,17 @@ def _consumer(consumer: Consumer, relative: Relative) -> Document:
         "how": consumer.how,
         "searched": relative.each(consumer.searched),
         "context": relative.each(consumer.context),
+    }
+
+
+def _probe(run: ProbeRun, relative: Relative) -> Document:
+    return {
+        "code": run.code,
+        "passed": run.passed,
+        "failure": run.failure,
+        "timed_out": run.timed_out,
+        "output": run.output,
+        "mapped": None if run.mapped is None else relative.each(run.mapped),
     }
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from safe_uninstall.model.environment import Environment
+from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.plan import Code, Consumer, Finding, Severity
+from safe_uninstall.model.processes import Use
 from safe_uninstall.render.paths import Relative, relative_to_site_packages
 from safe_uninstall.render.style import Style, count, wrap
 
@@ -40,6 +42,9 @@ class FindingText:
         rows: list[tuple[str, str]] = []
         if finding.code in (Code.LIBRARY_LOST, Code.DLOPEN_LOST, Code.PROVIDER_CHANGED, Code.SYMBOLS_LOST):
             rows += _library_rows(finding, self._paths, self._verbose)
+        elif finding.uses:
+            used = list(_use_rows(finding.uses, self._paths, self._verbose))
+            rows += _labelled("used by", shortened(used, self._verbose))
         elif finding.paths:
             rows += _labelled("path", shortened(self._paths.each(finding.paths), self._verbose))
         elif finding.path is not None:
@@ -87,7 +92,7 @@ def _library_rows(finding: Finding, paths: Relative, verbose: bool) -> Iterator[
 
 
 def _consumer_rows(consumers: tuple[Consumer, ...], paths: Relative, verbose: bool) -> Iterator[str]:
-    owners = [item.distribution.label if item.distribution is not None else "(unowned)" for item in consumers]
+    owners = [_owner(item) for item in consumers]
     files = [paths(item.path) for item in consumers]
     shown = len(consumers) if verbose else _ROWS
     owner_width = max((len(owner) for owner in owners[:shown]), default=0)
@@ -99,6 +104,24 @@ def _consumer_rows(consumers: tuple[Consumer, ...], paths: Relative, verbose: bo
         yield f"{owner:<{owner_width}}   {file:<{file_width}}   {how}".rstrip()
         if verbose and len(consumer.context) > 1:
             yield "  loaded by " + " → ".join(paths(path) for path in consumer.context)
+
+
+def _owner(consumer: Consumer) -> str:
+    if consumer.distribution is not None:
+        return consumer.distribution.label
+    return "(probe)" if consumer.strength is Strength.OBSERVED else "(unowned)"
+
+
+def _use_rows(uses: tuple[Use, ...], paths: Relative, verbose: bool) -> Iterator[str]:
+    """Yield a row for each process with the first of its files; with ``verbose`` one for each file."""
+    files: dict[int, list[Use]] = {}
+    for use in uses:
+        files.setdefault(use.pid, []).append(use)
+    for used in files.values():
+        for use in used if verbose else used[:1]:
+            user = "" if use.user is None else f", {use.user}"
+            more = "" if verbose or len(used) == 1 else f", and {len(used) - 1} more"
+            yield f"process {use.pid} ({use.command}{user})   {paths(use.path)}   {use.how.value}{more}"
 
 
 def _also_tried(finding: Finding, paths: Relative, verbose: bool) -> list[str]:

@@ -52,8 +52,13 @@ def render_outcome(outcome: Outcome, *, verbose: bool, color: bool) -> str:
     style = Style(color=color)
     output = [printable(line.expandtabs()) for line in outcome.installer_output.splitlines()]
     stash = None if outcome.stash is None else printable(outcome.stash)
+    probes = zip(outcome.plan.probes, outcome.probes, strict=False)
+    broken = next((run for before, run in probes if before.passed and not run.passed), None)
+    if broken is not None:
+        output = [printable(line.expandtabs()) for line in broken.output.splitlines()]
     if outcome.state is OutcomeState.COMMITTED:
         lines = output if verbose else []
+        lines += _probe_lines(outcome, style)
         if stash is not None:
             lines.append(f"Backup kept in {stash}")
         actions = escaped(outcome.plan.actions)
@@ -91,6 +96,16 @@ def render_outcome(outcome: Outcome, *, verbose: bool, color: bool) -> str:
     return "\n".join(lines)
 
 
+def _probe_lines(outcome: Outcome, style: Style) -> Iterator[str]:
+    for before, run in zip(outcome.plan.probes, outcome.probes, strict=True):
+        label = printable(run.label)
+        if run.passed:
+            change = "" if before.passed else ", which failed before"
+            yield f"{style.paint('good', 'Probe passed')}: {label}{change}"
+        else:
+            yield f"{style.paint('warning', 'Probe failed')}: {label}, as it did before: {run.failure}"
+
+
 def _labels(actions: Iterable[Action], kind: ActionKind) -> str:
     return ", ".join(action.distribution.label for action in actions if action.kind is kind)
 
@@ -113,8 +128,16 @@ class _PlanText:
             yield from self._wrapped(f"{self._style.paint('help', 'help')}: {alternative.summary}")
             yield f"        {alternative.command}"
         if self._plan.verdict is not Verdict.BLOCK and not quiet:
+            yield from self._unseen()
             yield from _actions(self._plan, self._paths, self._style, self._verbose)
         yield from self._wrapped(_verdict(self._plan, self._style, dry_run))
+
+    def _unseen(self) -> Iterator[str]:
+        number = self._plan.unseen_processes
+        if number:
+            who = "1 process" if number == 1 else f"{number} processes"
+            note = self._style.paint("note", "note")
+            yield from self._wrapped(f"{note}: {who} may not be looked at by this user; files in use may be missed")
 
     def _wrapped(self, text: str, *, indent: int = 2, sealed: str = "") -> list[str]:
         return wrap(text, self._width, indent=indent, sealed=sealed)

@@ -6,12 +6,14 @@ from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import Abi, ElfObject
 from safe_uninstall.model.environment import Environment, EnvironmentKind
 from safe_uninstall.model.filesystem import DIRECTORY, FILE, Entry
+from safe_uninstall.model.processes import NoProcesses
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.scan.disk import DiskFileSystem
 from safe_uninstall.scan.distributions import read_distributions
 from safe_uninstall.scan.elf import ElfError, read_elf
 from safe_uninstall.scan.elf_file import ET_DYN, ET_EXEC
 from safe_uninstall.scan.evidence import DiskEvidence
+from safe_uninstall.scan.processes import ProcTable
 from safe_uninstall.scan.system import read_system_libraries
 
 Progress = Callable[[str, int, int | None], None]
@@ -77,6 +79,8 @@ def scan(
         ),
         files=files,
         evidence=DiskEvidence(files),
+        # What runs here sees the tree under other paths where it is mounted somewhere else.
+        processes=ProcTable() if root == "/" else NoProcesses(),
         library_path=_library_path(variables),
         problems=tuple(dict.fromkeys((*problems, *forbidden))),
     )

@@ -18,6 +18,8 @@ _BLOCK = re.compile(r"^( *)```console\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _END = "@@end@@"
 _ANYTHING = "[...]"
 """What a page writes for output that differs from run to run."""
+_UNSEEN = re.compile(r"note: \d+ process(es)? may not be looked at by this user; .*")
+"""What is said where processes of others run, which is so on one machine and not on the next."""
 
 
 class Step(NamedTuple):
@@ -73,7 +75,7 @@ def run(commands: list[str], directory: Path) -> list[list[str]]:
     )
     parts = done.stdout.split(f"\n{_END}\n")
     assert len(parts) == len(commands) + 1, done.stdout
-    return [part.splitlines() for part in parts[:-1]]
+    return [[line for line in part.splitlines() if not _UNSEEN.fullmatch(line)] for part in parts[:-1]]
 
 
 def matches(expected: list[str], printed: list[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from safe_uninstall.execute import transaction
+from safe_uninstall.execute.journal import stored_receipts
 from safe_uninstall.execute.recovery import recover
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import SafeUninstallError
@@ -19,6 +20,9 @@ from tests.support.runs import build_twins, carry_out, plan_for
 
 CHANGES = ("link", "rename", "unlink", "rmdir", "mkdir", "symlink", "chmod", "fsync", "write")
 """What of ``os`` changes a file system, or makes a change durable."""
+
+OURS = (".lock", ".safe-uninstall")
+"""What a run leaves of its own."""
 
 Tree = dict[str, TreeEntry]
 
@@ -34,7 +38,7 @@ def planned(tmp_path: Path, kind: InstallerKind) -> Tree:
     """Return the tree that a run without faults leaves."""
     builder = build(tmp_path / "planned")
     assert carry_out(builder, plan_for(builder, "twin-cu11", installer=kind)).state is OutcomeState.COMMITTED
-    return normalised(read_tree(builder.prefix), builder)
+    return normalised(read_tree(builder.prefix, ignore=OURS), builder)
 
 
 def normalised(tree: Tree, builder: EnvironmentBuilder) -> Tree:
@@ -107,11 +111,14 @@ def test_killed_at_every_change(tmp_path: Path, kind: InstallerKind, step: int) 
         assert in_child(action) == signal.SIGKILL
         states = {item.state for item in recover(str(builder.prefix))}
         assert OutcomeState.ROLLBACK_INCOMPLETE not in states
-        tree = read_tree(builder.prefix, ignore=(".lock", ".safe-uninstall"))
+        tree = read_tree(builder.prefix, ignore=OURS)
+        receipts = stored_receipts(str(builder.prefix))
         if tree == before:
             ends["old"] += 1
+            assert receipts == (), f"killed at call {at} of {calls}"
         else:
             assert normalised(tree, builder) == after_plan, f"killed at call {at} of {calls}"
+            assert len(receipts) == 1, f"killed at call {at} of {calls}"
             ends["planned"] += 1
     assert ends["old"] > ends["planned"] > 0
 
@@ -140,16 +147,20 @@ def test_failing_at_every_change(tmp_path: Path, number: int, monkeypatch: pytes
             return list(OutcomeState).index(outcome.state)
 
         status = os.waitstatus_to_exitcode(in_child(action))
-        tree = read_tree(builder.prefix, ignore=(".lock", ".safe-uninstall"))
+        tree = read_tree(builder.prefix, ignore=OURS)
         label = f"call {at} of {calls} failed, status {status}"
         if status == list(OutcomeState).index(OutcomeState.COMMITTED):
             assert normalised(tree, builder) == after_plan, label
-        elif status == list(OutcomeState).index(OutcomeState.ROLLBACK_INCOMPLETE):
+            assert {item.state for item in recover(str(builder.prefix))} <= {OutcomeState.COMMITTED}, label
+            assert len(stored_receipts(str(builder.prefix))) == 1, label
+            continue
+        if status == list(OutcomeState).index(OutcomeState.ROLLBACK_INCOMPLETE):
             assert [item.state for item in recover(str(builder.prefix))] == [OutcomeState.ROLLED_BACK], label
-            assert read_tree(builder.prefix, ignore=(".lock", ".safe-uninstall")) == before, label
+            assert read_tree(builder.prefix, ignore=OURS) == before, label
         else:
             assert status in (10, list(OutcomeState).index(OutcomeState.ROLLED_BACK)), label
             assert tree == before, label
+        assert stored_receipts(str(builder.prefix)) == (), label
 
 
 def test_the_faults_strike_what_the_run_uses() -> None:

@@ -6,10 +6,11 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from safe_uninstall.model.environment import Environment
+from safe_uninstall.model.processes import NoProcesses
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.scan.environment import find_environment
 from safe_uninstall.scan.snapshot import scan
@@ -115,8 +116,8 @@ class EnvironmentBuilder:
         return find_environment(str(self.prefix), variables={}, directory="/")
 
     def snapshot(self, **variables: str) -> Snapshot:
-        """Scan it anew."""
-        return scan(self.environment(), variables=variables)
+        """Scan it anew; what else runs on the machine is no part of it."""
+        return replace(scan(self.environment(), variables=variables), processes=NoProcesses())
 
     def path(self, relative: str) -> str:
         """Return the canonical path of a file of site-packages."""

@@ -2,11 +2,17 @@
 
 from typing import Any
 
+from safe_uninstall import __version__
 from safe_uninstall.analysis.plan import make_plan
+from safe_uninstall.cli.past import stored_history
+from safe_uninstall.execute.history import choose, read_history
 from safe_uninstall.execute.transaction import execute
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.outcome import Outcome
 from safe_uninstall.model.plan import Plan, Request
+from safe_uninstall.model.snapshot import Snapshot
+from safe_uninstall.model.wheel import WheelSource
+from safe_uninstall.render.document import plan_document
 from tests.support.environments import Content, EnvironmentBuilder, Link, library
 
 
@@ -15,9 +21,25 @@ def plan_for(builder: EnvironmentBuilder, *names: str, installer: InstallerKind 
     return make_plan(builder.snapshot(), Request(names=names, installer=installer, **options))
 
 
-def carry_out(builder: EnvironmentBuilder, plan: Plan, **options: Any) -> Outcome:
+def plan_undo(
+    builder: EnvironmentBuilder, identifier: str | None = None, *, wheels: WheelSource | None = None, **options: Any
+) -> Plan:
+    """Plan to undo a transaction, the last one unless it is named."""
+    environment = builder.environment()
+    chosen = choose(read_history(environment.prefix)[0], identifier, prefix=environment.prefix)
+    request = Request(names=(), undo=chosen.receipt.identifier, **options)
+    return make_plan(builder.snapshot(), request, wheels, history=stored_history(environment))
+
+
+def carry_out(builder: EnvironmentBuilder, plan: Plan, *, wheels: WheelSource | None = None, **options: Any) -> Outcome:
     """Carry a plan out."""
-    return execute(plan, rescan=builder.snapshot, replan=lambda snapshot: make_plan(snapshot, plan.request), **options)
+    options = {"rescan": builder.snapshot, "document": plan_document(plan, __version__), **options}
+    history = stored_history(builder.environment())
+
+    def replan(snapshot: Snapshot) -> Plan:
+        return make_plan(snapshot, plan.request, wheels, probes=plan.probes, history=history)
+
+    return execute(plan, replan=replan, **options)
 
 
 def build_twins(builder: EnvironmentBuilder) -> None:

@@ -153,13 +153,16 @@ def test_a_command_repeats_all_that_the_request_was_given_with() -> None:
         use_library_path=True,
         break_system_packages=True,
         installer=InstallerKind.UV,
+        refuse_in_use=True,
+        probes=("import app",),
+        probe_timeout=5.0,
         python="/env/bin/python",
     )
     (offer,) = found.alternatives
     assert shlex.split(offer.command) == [
         *("safe-uninstall", "-p", "/env/bin/python", "lib*", "--restore", "--cascade", "--install", "new>=1"),
-        *("--find-links", "/my wheels", "--no-index", "--use-ld-library-path", "--break-system-packages"),
-        *("--installer", "uv"),
+        *("--find-links", "/my wheels", "--probe", "import app", "--probe-timeout", "5", "--refuse-in-use"),
+        *("--no-index", "--use-ld-library-path", "--break-system-packages", "--installer", "uv"),
     ]
     assert offer.rewrites == (CASCADE,)
 

@@ -1,6 +1,7 @@
 """Documents: every field of design's format version 1, paths relative to the prefix, and valid by the schema."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -14,9 +15,10 @@ from safe_uninstall.model.errors import (
     UsageError,
 )
 from safe_uninstall.model.graph import Graph, GraphNode
-from safe_uninstall.model.linkage import Binding, How
+from safe_uninstall.model.linkage import Binding, How, Strength
 from safe_uninstall.model.outcome import Outcome, OutcomeState
-from safe_uninstall.model.plan import Alternative, Code, Request, Rewrite
+from safe_uninstall.model.plan import Alternative, BindingChange, Code, Consumer, Request, Rewrite
+from safe_uninstall.model.wheel import Wheel
 from safe_uninstall.model.why import Claim, Provider, Unmet, User, Why
 from safe_uninstall.render.document import (
     error_document,
@@ -67,6 +69,12 @@ def test_a_plan() -> None:
             "install": [],
             "accepted_losses": ["libx.so"],
             "repair": False,
+            "use_library_path": False,
+            "break_system_packages": False,
+            "installer": None,
+            "refuse_in_use": False,
+            "probes": [],
+            "probe_timeout": 300.0,
         },
         "verdict": "block",
         "actions": [
@@ -96,6 +104,11 @@ def test_a_plan() -> None:
                 ],
             }
         ],
+        "bindings": [],
+        "wheels": [],
+        "fingerprint_parts": {},
+        "probes": [],
+        "unseen_processes": 0,
     }
     assert loss["consumers"][0] == {
         "distribution": "torch",
@@ -147,7 +160,8 @@ def test_an_outcome(state: OutcomeState) -> None:
     )
     document = valid(outcome_document(ended, "1"))
     whole = plan_document(plan(), "1")
-    assert document.pop("plan") == {key: whole[key] for key in whole if key not in document}
+    envelope = ("format", "format_version", "tool_version")
+    assert document.pop("plan") == {key: whole[key] for key in whole if key not in envelope}
     assert document == {
         "format": "safe-uninstall/outcome",
         "format_version": 1,
@@ -158,6 +172,7 @@ def test_an_outcome(state: OutcomeState) -> None:
         "stash": "/s",
         "transaction": "1",
         "bytes_freed": 9,
+        "probes": [],
     }
 
 
@@ -265,3 +280,31 @@ def test_undecodable_paths_survive() -> None:
     text = to_json(plan_document(plan(odd), "1"))
     assert text.isascii()
     assert json.loads(text)["findings"][0]["path"] == f"{BELOW}/lib\udcff.so"
+
+
+def test_bindings_and_wheels_of_a_plan() -> None:
+    """Both sides of a binding; a wheel with the digest of its file."""
+    consumer = Consumer(
+        distribution=None, path=f"{PREFIX}/c.so", strength=Strength.LINKED, how="RPATH $ORIGIN", searched=(), context=()
+    )
+    bindings = (
+        BindingChange(consumer=consumer, name="liba.so.1", before=f"{PREFIX}/liba.so.1", after=None),
+        BindingChange(consumer=consumer, name="libb.so.1", before=f"{PREFIX}/libb.so.1", after="/usr/lib/libb.so.1"),
+    )
+    wheel = Wheel(
+        name="a",
+        version="1",
+        file="/tmp/a.whl",
+        sha256="0" * 64,
+        size=1,
+        installed_size=2,
+        source="uv's cache",
+        metadata_path=f"{PREFIX}/a-1.dist-info",
+        rows=(),
+    )
+    document = valid(plan_document(replace(plan(), bindings=bindings, wheels=(wheel,)), "1"))
+    assert [(item["before"], item["after"]) for item in document["bindings"]] == [
+        ("liba.so.1", None),
+        ("libb.so.1", "/usr/lib/libb.so.1"),
+    ]
+    assert document["wheels"] == [{"name": "a", "version": "1", "sha256": "0" * 64, "source": "uv's cache"}]

@@ -234,6 +234,14 @@ def test_directories_that_are_gone_have_nothing_new(environment: EnvironmentBuil
     assert remove_what_is_new(facts) == ()
 
 
+def test_what_never_came_need_not_go(environment: EnvironmentBuilder) -> None:
+    """A file in the place of a directory keeps an installer from creating anything below it."""
+    (environment.site_packages / "pkg").write_text("in the way")
+    facts = what_will_be_new(prediction(environment, "pkg/a.py"))
+    assert remove_what_is_new(facts) == ()
+    assert (environment.site_packages / "pkg").read_text() == "in the way"
+
+
 def test_what_cannot_be_removed_is_told(environment: EnvironmentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     """And everything else is removed all the same."""
     facts = what_will_be_new(prediction(environment, "a.py", "b.py", "c/d.py"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from safe_uninstall.execute.journal import DIRECTORY, Journal, Step, create_journal
+from safe_uninstall.execute.journal import DIRECTORY, HISTORY, Journal, Step, create_journal, stored_receipts
 from safe_uninstall.execute.recovery import recover
 from safe_uninstall.execute.rollback import roll_back
 from safe_uninstall.execute.stash import Stash
@@ -59,13 +59,38 @@ def test_a_commit_is_swept(tmp_path: Path) -> None:
     assert not (tmp_path / DIRECTORY).exists()
 
 
+def test_a_receipt_that_was_not_published_is(tmp_path: Path) -> None:
+    """A run that died right after its commit is in the history after the recovery, and its stash is gone."""
+    journal = killed_at(tmp_path, Step.PREPARED)
+    journal.write_receipt({"id": journal.identifier})
+    journal.write(Step.COMMITTED)
+    (recovery,) = recover(str(tmp_path))
+    assert recovery.state is OutcomeState.COMMITTED
+    assert stored_receipts(str(tmp_path)) == (journal.identifier,)
+    assert os.listdir(tmp_path / DIRECTORY) == [HISTORY]
+    assert recover(str(tmp_path)) == ()
+
+
+@pytest.mark.parametrize("step", [Step.STASHING, Step.STASHED, Step.UNINSTALLING, Step.ROLLING_BACK])
+def test_a_run_that_was_not_committed_leaves_no_receipt(tmp_path: Path, step: Step) -> None:
+    """The receipt is written before anything is touched, and counts only after the commit."""
+    journal = killed_at(tmp_path, Step.PREPARED)
+    journal.write_receipt({})
+    journal.write(step)
+    (recovery,) = recover(str(tmp_path))
+    assert recovery.state is OutcomeState.ROLLED_BACK
+    assert not (tmp_path / DIRECTORY).exists()
+
+
 def test_a_backup_that_is_to_be_kept_is_kept(tmp_path: Path) -> None:
     """A run that died between its commit and the renaming of the stash still keeps the backup."""
     journal = killed_at(tmp_path, Step.PREPARED)
     journal.write(Step.COMMITTED, keep_backup=True)
+    os.mkdir(journal.wheels_directory)
     (recovery,) = recover(str(tmp_path))
     assert recovery.state is OutcomeState.COMMITTED
     assert os.path.isdir(journal.backup_directory)
+    assert not os.path.exists(journal.wheels_directory)
 
 
 def test_a_stash_that_is_gone_is_said(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Rewrites: which change is the nearest that loses nothing, and why there is none."""
 
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from safe_uninstall.analysis import nearest
 from safe_uninstall.analysis.presumed import NoWheels
 from safe_uninstall.model.distribution import DirectUrl, Record, RecordState
 from safe_uninstall.model.plan import Code, Finding, Plan, Rewrite, Severity, Verdict
+from safe_uninstall.model.processes import Use, UseKind, Uses
 from safe_uninstall.model.snapshot import Snapshot
 from tests.support.cases import (
     CUDNN,
@@ -536,6 +539,32 @@ def test_a_substitute_that_collides_or_lacks_something_is_none() -> None:
 
 
 # Whatever else forbids a change.
+
+
+def in_use(snap: Snapshot, path: str) -> Snapshot:
+    """Return a snapshot in which a process uses a file."""
+    process = Use(pid=7, command="python train.py", path=path, how=UseKind.MAPPED)
+    return replace(snap, processes=Processes(process))
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Says who uses what."""
+
+    use: Use
+
+    def using(self, paths: Set[str]) -> Uses:
+        """Return the one use there is."""
+        return Uses(found=(self.use,) if self.use.path in paths else (), unreadable=0, asked_by_root=False)
+
+
+def test_a_change_without_losses_may_be_forbidden_by_something_else() -> None:
+    """Then another is sought: what is in use is not restored, but what overwrote it stays."""
+    snap = in_use(incident(distribution("free")), at(CUDNN))
+    found = plan(snap, CU13, "free", rewrites=(RESTORE,), refuse_in_use=True)
+    assert "--restore does not help: 1 process uses a file that would be replaced" in notes(found)
+    found = plan(snap, CU13, "free", rewrites=(RESTORE, KEEP), refuse_in_use=True)
+    assert (found.verdict, outline(found)) == (Verdict.REWRITE, [("uninstall", "free"), ("keep", CU13)])
 
 
 def test_a_consumer_with_several_files_is_named_once() -> None:

@@ -97,6 +97,19 @@ def test_only_what_is_asked_for_is_put_back(tree: Path, tmp_path: Path) -> None:
     assert not (tree / "sub/empty").exists()
 
 
+def test_directories_are_put_back_by_name_too(tree: Path, tmp_path: Path) -> None:
+    """An empty directory has no file by which it could be asked for."""
+    import shutil
+
+    stash = Stash(str(tmp_path / "stash"))
+    stash.keep(paths(tree), directories(tree))
+    assert stash.size == len(b"bytes") + len(b"#!")
+    shutil.rmtree(tree / "sub")
+    assert stash.put_back([str(tree / "sub"), str(tree / "sub/empty")]) == ()
+    assert (tree / "sub/empty").is_dir()
+    assert not (tree / "sub/file").exists()
+
+
 def test_a_copy_is_told_by_its_bytes(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where links fail, a file that has the same bytes and mode is as it was, and any other is not."""
     no_links(monkeypatch)

@@ -52,7 +52,10 @@ def test_twins_end_as_planned(environment: EnvironmentBuilder, kind: InstallerKi
     site = os.path.relpath(environment.site_packages, environment.prefix)
     gone = ["twin_cu11-11.8.dist-info", "nvidia/nvtx/own11.py", "only11"]
     gone += ["nvidia/nvtx/__pycache__/own11.cpython-311.pyc"]
-    assert read_tree(environment.prefix) == without(before, *(f"{site}/{path}" for path in gone))
+    ours = {".safe-uninstall", ".safe-uninstall/history", f".safe-uninstall/history/{outcome.transaction}.json"}
+    after = read_tree(environment.prefix)
+    assert {path for path in after if path.startswith(".safe-uninstall")} == ours
+    assert without(after, ".safe-uninstall") == without(before, *(f"{site}/{path}" for path in gone))
 
 
 @BOTH
