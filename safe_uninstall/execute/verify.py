@@ -57,7 +57,8 @@ def _mismatches(prediction: Prediction, before: Snapshot, after: Snapshot, stash
         elif _identity(there) != _identity(item):
             yield f"{item.label} was changed by somebody else"
     for item in now.values():
-        if item.metadata_path not in prediction.installed:
+        # What lies outside is nobody's to install here: the source tree of a development install that went.
+        if item.owned_here and item.metadata_path not in prediction.installed:
             yield f"{item.label} was installed by somebody else"
     for path in sorted(prediction.installed - now.keys()):
         yield f"{path} was not installed"

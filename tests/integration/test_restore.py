@@ -16,8 +16,8 @@ import pytest
 
 from tests.support.environments import TreeEntry, read_tree
 from tests.support.index_server import Index, serve
-from tests.support.installed import KINDS, UV, Installed, call, make, uv
-from tests.support.program import Finished, clean_variables, safe_uninstall
+from tests.support.installed import KINDS, UV, Installed, make, uv
+from tests.support.program import Finished, call, clean_variables, safe_uninstall
 from tests.support.terminal import on_terminal
 from tests.support.wheel_files import write_wheel
 
@@ -249,9 +249,9 @@ def test_killed_while_installing(place: Place) -> None:
     before = place.tree()
     script = place.directory / "killed.py"
     script.write_text(KILLED)
-    words = ("-p", place.environment.prefix, "-y", OTHER, "--restore", "--install", "fresh", *given(place))
+    words = ("-p", str(place.environment.prefix), "-y", OTHER, "--restore", "--install", "fresh", *given(place))
     done = subprocess.run(
-        [sys.executable, script, *words], env=clean_variables(place.variables), capture_output=True, check=False
+        [sys.executable, str(script), *words], env=clean_variables(place.variables), capture_output=True, check=False
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert "fresh" in place.environment.installed()
@@ -265,18 +265,8 @@ def test_killed_while_installing(place: Place) -> None:
 @only_uv
 def test_the_cache_of_uv(place: Place) -> None:
     """Its wheels are a source without a network."""
-    command = [
-        uv(),
-        "pip",
-        "install",
-        "--no-index",
-        "--find-links",
-        place.wheels,
-        "--target",
-        place.directory / "t",
-        OWN,
-    ]
-    call(command, variables=place.variables)
+    where = ("--no-index", "--find-links", place.wheels, "--target", place.directory / "elsewhere")
+    call([uv(), "pip", "install", *where, OWN], variables=place.variables)
     done = place.run("-y", OTHER, "--restore", "--no-index")
     assert done.status == 0, done.out + done.err
     assert "its own files again, from uv's cache" in done.out
