@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import SafeUninstallError, StalePlan, UsageError
 from safe_uninstall.model.outcome import ExitStatus
-from safe_uninstall.model.plan import PROBE_TIMEOUT, Request, Rewrite
+from safe_uninstall.model.plan import PROBE_TIMEOUT, Code, Request, Rewrite, Severity
 from safe_uninstall.render.document import FORMAT_VERSION, plan_document
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ class SavedPlan:
             before = tuple(sorted(self.document.get("fingerprint_parts", {}).items()))
             changes = describe_changes(before, plan.fingerprint_parts) if before else ()
             raise StalePlan(changes or ("its fingerprint is another one",), help=_ANEW)
+        if any(item.code is Code.IN_USE and item.severity is Severity.ERROR for item in plan.findings):
+            # What runs is no part of the environment: the plan that blocks by now says so itself.
+            return
         now = plan_document(plan, tool_version)
         for part in ("verdict", "actions", "wheels"):
             if _essence(now[part]) != _essence(self.document.get(part, now[part])):

@@ -38,7 +38,7 @@ answered no; 2 usage or environment error; 3 blocked; 4 failed and rolled
 back; 5 roll back incomplete."""
 
 
-class _Code(click.ParamType):
+class _Code(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Python code; in a variable, where click would take each word for a value, every line is one."""
 
     name = "code"

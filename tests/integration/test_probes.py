@@ -199,8 +199,10 @@ def wait_for_end(pid: int) -> None:
     raise AssertionError(f"process {pid} still runs")
 
 
-def test_a_library_in_use(app: EnvironmentBuilder) -> None:
+def test_a_library_in_use(app: EnvironmentBuilder, tmp_path: Path) -> None:
     """The process is named with what it has mapped: a warning, or a refusal; when it has ended, neither."""
+    saved = tmp_path / "plan.json"
+    assert safe_uninstall("-n", "-p", app.prefix, "--refuse-in-use", "-o", saved, "backend").status == 0
     path = app.path("backend/liblate.so")
     code = f"import ctypes, time; ctypes.CDLL({path!r}); print('ready', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
@@ -208,7 +210,9 @@ def test_a_library_in_use(app: EnvironmentBuilder) -> None:
         assert process.stdout.readline() == b"ready\n"
         dry = safe_uninstall("-n", "-p", app.prefix, "backend")
         refused = safe_uninstall("-y", "-p", app.prefix, "--refuse-in-use", "backend", "--format", "json")
+        applied = safe_uninstall("apply", "-y", saved)
         process.kill()
+    assert (applied.status, applied.last) == (3, "Blocked: 1 requested, 1 error. Nothing changed.")
     assert dry.status == 0
     row = f"  used by process {process.pid} ({os.path.basename(sys.executable)} -c)   backend/liblate.so   mapped"
     assert dry.out.splitlines()[:2] == ["warning[in-use]: 1 process uses a file that would go", row]
