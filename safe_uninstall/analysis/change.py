@@ -9,6 +9,7 @@ from safe_uninstall.analysis.observed import Observed
 from safe_uninstall.analysis.ownership import Match, Overwritten, Owners, Ownership, compare, judge_ownership
 from safe_uninstall.model.distribution import Distribution, Record, RecordState
 from safe_uninstall.model.elf import ElfObject
+from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.probe import ProbeRun
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.model.wheel import Wheel
@@ -112,6 +113,7 @@ class ChangeJudge:
         linkage = judge_linkage(
             snapshot, self._owners, deleted=deleted, leaving=change.leaving, added=added, baseline=self._baseline
         )
+        linkage = _without_orphans(linkage, ownership)
         comers = tuple(as_distribution(wheel, snapshot) for wheel in change.installed)
         staying = (*survivors, *comers)
         markers = snapshot.environment.markers
@@ -205,6 +207,25 @@ def _after_writing(ownership: Ownership, change: Change, written: Mapping[str, s
         damaged=tuple(left(ownership.damaged)),
         edited=tuple(path for path in ownership.edited if path not in written),
     )
+
+
+def _without_orphans(linkage: LinkageJudgement, ownership: Ownership) -> LinkageJudgement:
+    """Leave out what libraries of an overwritten survivor may take from the one that overwrote it.
+
+    What loaded them before has another's bytes, so that nothing says how they were found. Whether they find each other
+    again is asked when the survivor is whole again; until then it is enough that its files are lost.
+    """
+    names = {item.survivor.name for item in ownership.overwritten}
+    losses = []
+    for loss in linkage.losses:
+        left = tuple(
+            item for item in loss.consumers if item.distribution is None or item.distribution.name not in names
+        )
+        if left == loss.consumers or loss.strength not in (Strength.PRELOADED, Strength.NAMED):
+            losses.append(loss)
+        elif left:
+            losses.append(replace(loss, consumers=left))
+    return replace(linkage, losses=tuple(losses))
 
 
 def _same(one: str, other: str) -> bool:

@@ -163,6 +163,8 @@ class _Judge:
         self._after = _Loaders(snapshot, after, baseline.library_path)
         self._names = baseline.names
         self._satisfied: set[tuple[str, str]] = set()
+        self._met: set[tuple[str, str]] = set()
+        """In the outcome, by any load: a library that is restored may load what nothing loaded in the baseline."""
         self._unmet: dict[tuple[str, str], Bound] = {}
         self._lost: dict[tuple[str, str], _Evidence] = {}
         self._changed: dict[tuple[str, str], tuple[Bound, Bound, Trace]] = {}
@@ -177,9 +179,11 @@ class _Judge:
             names |= names_of(path, item)
         if not names:
             return LinkageJudgement()
-        for path in sorted(self._names.reaching(names)):
-            if path not in self._deleted or path in self._added:
-                self._compare(self._added.get(path, self._snapshot.objects[path]))
+        for path in sorted({*self._names.reaching(names), *self._added}):
+            if path in self._added:
+                self._compare(self._added[path])
+            elif path not in self._deleted:
+                self._compare(self._snapshot.objects[path])
         return LinkageJudgement(
             losses=tuple(
                 sorted([*self._linked(), *self._preloaded(names)], key=lambda loss: (loss.name, loss.provider))
@@ -190,9 +194,12 @@ class _Judge:
 
     def _compare(self, root: ElfObject) -> None:
         """Load one surviving root over the baseline and over the outcome, and note what differs."""
-        baseline_root = self._snapshot.objects.get(root.path, root)
-        before = self._before.trace(baseline_root)
         after = self._after.trace(root)
+        self._met.update((need.consumer.path, need.name) for need in after.needs if need.provider is not None)
+        baseline_root = self._snapshot.objects.get(root.path)
+        if baseline_root is None:
+            return
+        before = self._before.trace(baseline_root)
         bound = {(need.consumer.path, need.name): need for need in before.needs}
         for need in before.needs:
             key = (need.consumer.path, need.name)
@@ -257,10 +264,11 @@ class _Judge:
             self._leaving,
         )
         names = names | self._brought_in_by_leaving_roots(preloads)
+        met = self._satisfied | self._met
         unmet = {
             key: need
             for key, need in self._unmet.items()
-            if key not in self._satisfied
+            if key not in met
             and need.name in names
             and not is_host_library(need.name)
             and not self._leaves(need.consumer.path)

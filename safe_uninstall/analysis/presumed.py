@@ -1,6 +1,7 @@
 """Sources of wheels that fetch nothing: to say which rewrites would work, and where there is no other."""
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from safe_uninstall.analysis.ownership import Match, Owners, compare
@@ -13,8 +14,8 @@ from safe_uninstall.model.wheel import Wheel, WheelUnavailable
 class PresumedWheels:
     """Implements ``WheelSource``: a wheel holds what the installed RECORD says, libraries as they are now.
 
-    Where a library was overwritten its own needs are unknown, and presumed to be met. The run itself reads the real
-    wheels.
+    What a library needed that was overwritten is unknown: it is presumed to load those that its distribution alone has,
+    and to lack nothing else. The run itself reads the real wheels.
     """
 
     def __init__(
@@ -61,7 +62,6 @@ class PresumedWheels:
             )
         info = distribution.metadata_path + "/"
         rows = tuple(row for row in distribution.record.rows if row.hash and not row.path.startswith(info))
-        objects = self._snapshot.objects
         return Wheel(
             name=distribution.name,
             version=distribution.version,
@@ -72,16 +72,23 @@ class PresumedWheels:
             source="presumed",
             metadata_path=distribution.metadata_path,
             rows=rows,
-            objects={row.path: self._library(row, objects[row.path]) for row in rows if row.path in objects},
+            objects={item.path: item for item in self._libraries(rows)},
             requires=distribution.requires,
             provides_extra=distribution.provides_extra,
         )
 
-    def _library(self, row: RecordRow, there: ElfObject) -> ElfObject:
-        shared = len(self._owners.of(row.path)) > 1
-        if shared and compare(self._snapshot.evidence, row) is Match.DIFFERENT:
-            return replace(there, needed=())
-        return there
+    def _libraries(self, rows: tuple[RecordRow, ...]) -> Iterator[ElfObject]:
+        objects = self._snapshot.objects
+        libraries = [row for row in rows if row.path in objects]
+        shared = [row for row in libraries if len(self._owners.of(row.path)) > 1]
+        overwritten = {row.path for row in shared if compare(self._snapshot.evidence, row) is Match.DIFFERENT}
+        private = [row.path for row in libraries if row not in shared]
+        names = tuple(posixpath.basename(path) for path in private)
+        search = ":".join(dict.fromkeys(posixpath.dirname(path) for path in private))
+        for row in libraries:
+            there = objects[row.path]
+            changed = row.path in overwritten
+            yield replace(there, needed=names, rpath=search, runpath=None) if changed else there
 
 
 class NoWheels:

@@ -198,3 +198,20 @@ def test_a_wheel_as_the_distribution_that_it_makes() -> None:
     assert found.metadata_path == at("new-2.dist-info")
     assert [row.path for row in found.record.rows] == [at("x")]
     assert TORCH not in str(found)
+
+
+def test_a_newcomer_may_take_the_place_of_a_provider() -> None:
+    """It is found first: the change is told, and its symbols are the probe's to check, not being on disk yet."""
+    snap = snapshot(
+        distribution("lib", claims={"second/l.so": b"l"}),
+        distribution("app", claims={"app.so": b"a"}),
+        objects=[
+            elf(at("second/l.so"), "l.so"),
+            elf(at("app.so"), None, "l.so", rpath="$ORIGIN/first:$ORIGIN/second"),
+        ],
+    )
+    new = wheel("new", claims={"first/l.so": b"new"}, objects=[elf(at("first/l.so"), "l.so")])
+    found = judged(snap, installed=(new,))
+    (change,) = found.linkage.changes
+    assert (change.before, change.after) == (at("second/l.so"), at("first/l.so"))
+    assert found.is_clean

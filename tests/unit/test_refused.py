@@ -57,7 +57,7 @@ def test_missing_wheels_are_told_with_all_that_they_would_have_avoided() -> None
     }
     first, second = explained(library, REQUIREMENT, unavailable=missing)
     assert first.notes == ("no wheel for cu12==9: no network", "no wheel for cu12<9 more: nothing fits")
-    assert first.help == ("fetch", "cu12", "more")
+    assert first.help == ("cu12", "fetch", "more")
     assert (second.notes, second.help) == (("no wheel for app==1: gone",), ())
 
 

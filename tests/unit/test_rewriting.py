@@ -24,7 +24,7 @@ from tests.support.cases import (
     plan,
     reasons,
 )
-from tests.support.fakes import at, distribution, elf, environment, record_hash, snapshot
+from tests.support.fakes import Installed, at, distribution, elf, environment, record_hash, snapshot
 from tests.support.wheels import FakeWheels, wheel
 
 RESTORE, SUBSTITUTE, KEEP, CASCADE = Rewrite
@@ -172,6 +172,55 @@ def test_private_twins() -> None:
     whole = wheel("xgboost", "1.0", claims, objects=[own, elf(at("xgboost.libs/libgomp.so.1"), "libgomp.so.1")])
     found = plan(snap, "xgboost-cpu", rewrites=(RESTORE,), wheels=FakeWheels(snap, restores={"xgboost": whole}))
     assert (found.verdict, outline(found)) == (Verdict.REWRITE, [("uninstall", "xgboost-cpu"), ("restore", "xgboost")])
+
+
+def builds(*more: Installed, own: bool = True, module: str = "cv2/cv2.abi3.so") -> Snapshot:
+    """Return two builds of one package, each with a private copy of a chain of libraries that only its module loads.
+
+    The libraries search nothing themselves: they inherit the RPATH of the module, which is the other build's.
+    """
+    installed, objects = [], [elf(at(module), None, "liba.so", rpath="$ORIGIN/../last.libs")]
+    for name in ("first", "last"):
+        libraries = dict.fromkeys(
+            (f"{name}.libs/liba.so", f"{name}.libs/libb.so") if own or name == "last" else (), b""
+        )
+        installed.append(distribution(name, claims={module: name.encode(), **libraries}))
+        objects += [
+            elf(at(path), path.partition("/")[2], *(("libb.so",) if "liba" in path else ())) for path in libraries
+        ]
+    plugin = elf(at("plugin.so"), None, "libb.so")
+    return snapshot(*installed, *more, objects=[*objects, *([plugin] if more else [])])
+
+
+@pytest.mark.parametrize("module", ["cv2/cv2.abi3.so", "cv2/libcv2.so"])
+def test_libraries_of_an_overwritten_build_are_no_consumers_of_the_other(module: str) -> None:
+    """Nothing loads them until their module is back, and then they find each other: its files are all that is lost."""
+    snap = builds(module=module)
+    blocked = plan(snap, "last")
+    assert [(item.code, item.severity) for item in blocked.findings] == [(Code.FILE_LOST, Severity.ERROR)]
+    assert [item.rewrites for item in blocked.alternatives] == [(RESTORE,)]
+    found = plan(snap, "last", rewrites=(RESTORE,))
+    assert (outline(found), found.findings) == ([("uninstall", "last"), ("restore", "first")], ())
+    # With what the wheel really holds, too.
+    brought = {module: b"first", "first.libs/liba.so": b"", "first.libs/libb.so": b""}
+    libraries = [snap.objects[at(path)] for path in list(brought)[1:]]
+    for search, verdict in (("first", Verdict.REWRITE), ("last", Verdict.BLOCK)):
+        own = elf(at(module), None, "liba.so", rpath=f"$ORIGIN/../{search}.libs")
+        whole = wheel("first", claims=brought, objects=[own, *libraries])
+        found = plan(snap, "last", rewrites=(RESTORE,), wheels=FakeWheels(snap, restores={"first": whole}))
+        assert found.verdict is verdict
+
+
+def test_others_may_still_need_what_the_module_loaded() -> None:
+    """A plugin that searches nothing itself, and that whoever loads it has found everything for before."""
+    snap = builds(distribution("other", claims={"plugin.so": b""}))
+    lost = next(item for item in errors(plan(snap, "last")) if item.code is Code.LIBRARY_LOST)
+    assert [item.distribution.name for item in lost.consumers if item.distribution] == ["other"]
+
+
+def test_a_build_without_libraries_of_its_own_lacks_nothing() -> None:
+    """What its module needs is unknown, and presumed to be met."""
+    assert [item.rewrites for item in plan(builds(own=False), "last").alternatives] == [(RESTORE,)]
 
 
 # Keep what is needed.
