@@ -18,7 +18,7 @@ from safe_uninstall.model.outcome import OutcomeState
 from safe_uninstall.model.wheel import Wheel, WheelUnavailable
 from safe_uninstall.scan.wheel import read_wheel
 from tests.faults.test_kill_points import OURS, in_child, patch
-from tests.support.environments import EnvironmentBuilder, TreeEntry, library, read_tree
+from tests.support.environments import Content, EnvironmentBuilder, TreeEntry, library, read_tree
 from tests.support.installed import uv
 from tests.support.program import call
 from tests.support.runs import carry_out, plan_for, plan_undo
@@ -51,7 +51,7 @@ class Trial:
     def __init__(self, root: Path, wheels: Path, *, keep_backup: bool) -> None:
         self.builder = EnvironmentBuilder(root)
         self.wheels = WheelsOnDisk(wheels, self.builder)
-        words = ["--no-index", "--no-cache", "--find-links", wheels, "--compile-bytecode", "old", "shared"]
+        words = ["--no-index", "--no-cache", "--find-links", str(wheels), "--compile-bytecode", "old", "shared"]
         call([uv(), "pip", "install", "-q", "--python", self.builder.python, *words])
         self.former = read_tree(self.builder.prefix, ignore=OURS)
         plan = plan_for(self.builder, "old", installer=UV)
@@ -79,7 +79,7 @@ class Trial:
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with wheels."""
     directory = tmp_path_factory.mktemp("wheels")
-    twins = {"lib/libtwin.so.1": library("libtwin.so.1"), "lib/common.py": "x = 1\n"}
+    twins: dict[str, Content] = {"lib/libtwin.so.1": library("libtwin.so.1"), "lib/common.py": "x = 1\n"}
     write_wheel(directory, "old", files={**twins, "old/sub/__init__.py": "y = 1\n"}, scripts={"old": "old.sub:main"})
     write_wheel(directory, "shared", files=twins)
     return directory

@@ -436,7 +436,7 @@ def test_a_full_disk_is_found_out_beforehand(place: Place, tmp_path: Path) -> No
     )
     assert place.run("-y", "tool").status == 0
     before = read_tree(place.prefix)
-    words = [sys.executable, program, "-p", place.prefix, "undo", "-y", *given(place)]
+    words: list[str | Path] = [sys.executable, program, "-p", place.prefix, "undo", "-y", *given(place)]
     done = call(words, check=False)
     assert done.returncode == 2, done.stdout
     assert "error[space]: there is no room on the file system of `" in done.stdout
@@ -451,8 +451,8 @@ def test_the_installers_cache_is_unchanged(tmp_path: Path) -> None:
     wheel = write_wheel(tmp_path / "wheels", "tool", files={"tool.py": "x = 1\n"})
     cache = tmp_path / "cache"
     variables = {"UV_CACHE_DIR": str(cache)}
-    words = ["pip", "install", "--python", environment.python, "--no-index", "--find-links", wheel.parent, "tool"]
-    call([uv(), *words], variables=variables)
+    where = ["--python", environment.python, "--no-index", "--find-links", wheel.parent]
+    call([uv(), "pip", "install", *map(str, where), "tool"], variables=variables)
     info = environment.site_packages / "tool-1.0.dist-info"
     (info / "REQUESTED").unlink()
     (info / "RECORD").write_text("".join(line for line in (info / "RECORD").open() if "REQUESTED" not in line))

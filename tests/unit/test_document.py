@@ -69,6 +69,7 @@ def test_a_plan() -> None:
             "install": [],
             "accepted_losses": ["libx.so"],
             "repair": False,
+            "undo": None,
             "use_library_path": False,
             "break_system_packages": False,
             "installer": None,

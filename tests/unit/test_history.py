@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from safe_uninstall.cli.past import stored_history
-from safe_uninstall.execute import history as history_module
 from safe_uninstall.execute.history import StoredHistory, choose, purge, read_history
-from safe_uninstall.execute.journal import DIRECTORY, HISTORY
+from safe_uninstall.execute.journal import DIRECTORY, HISTORY, Journal, Step, create_journal
 from safe_uninstall.execute.receipt import receipt_document
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.errors import UsageError
@@ -227,10 +226,13 @@ def test_a_purge_frees_what_nobody_else_has(environment: EnvironmentBuilder) -> 
     # 20 bytes for two names of one file, of which one is counted when they go.
     metadata = sizes[1] - 100 - 1000 - 20
     (environment.prefix / DIRECTORY / "20310101T000000").mkdir()
+    swept_later = create_journal(prefix)
+    swept_later.write(Step.ROLLED_BACK)
     purged = purge(prefix)
     assert (purged.transactions, purged.problems) == ((outcome.transaction,), ())
     assert purged.bytes_freed == 100 + 10 + metadata
-    assert sorted(os.listdir(environment.prefix / DIRECTORY)) == ["20310101T000000", HISTORY]
+    left = sorted(os.listdir(environment.prefix / DIRECTORY))
+    assert left == ["20310101T000000", swept_later.identifier, HISTORY]
     assert [item.backup_bytes for item in read_history(prefix)[0]] == [None, None]
     assert purge(prefix).transactions == ()
 
@@ -240,7 +242,7 @@ def test_a_purge_that_cannot_delete_says_so(environment: EnvironmentBuilder, mon
     environment.distribution("one", "1.0", {"one.py": "x" * 100})
     outcome = carry_out(environment, plan_for(environment, "one"), keep_backup=True)
     monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
-    monkeypatch.setattr(history_module.Journal, "forget", lambda _journal: None)
+    monkeypatch.setattr(Journal, "forget", lambda _journal: None)
     purged = purge(str(environment.prefix))
     assert (purged.transactions, purged.bytes_freed) == ((), 0)
     assert purged.problems == (f"{outcome.stash} cannot be deleted in full",)

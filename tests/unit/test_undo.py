@@ -84,11 +84,10 @@ def test_a_backup_that_went_meanwhile_is_missed(
     assert plan.undo is not None
     assert plan.undo.backup is not None
     manifest = Path(plan.undo.backup) / "manifest.jsonl"
-    real = transaction.bring
 
     def meanwhile(*arguments: Any) -> str | None:
         manifest.unlink()
-        return real(*arguments)
+        return bring(*arguments)
 
     monkeypatch.setattr(transaction, "bring", meanwhile)
     outcome = carry_out(environment, plan)
