@@ -1,7 +1,7 @@
 """What is wrong with the files of installed distributions: claims that are gone, or that hold other bytes."""
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from safe_uninstall.analysis.files import Files
@@ -33,8 +33,8 @@ class Damage:
         return len(self.missing) * 2 > self.claims
 
 
-def find_damage(snapshot: Snapshot, *, deep: bool = False) -> tuple[Damage, ...]:
-    """Hold every claim of the environment's own distributions against the disk.
+def find_damage(snapshot: Snapshot, *, deep: bool = False, names: Set[str] | None = None) -> tuple[Damage, ...]:
+    """Hold claims of the environment's own distributions against the disk.
 
     Sizes are compared; bytes are hashed only where distributions that share a path disagree about it, since hashing
     all of a CUDA environment takes minutes.
@@ -42,11 +42,12 @@ def find_damage(snapshot: Snapshot, *, deep: bool = False) -> tuple[Damage, ...]
     Args:
         snapshot: the environment.
         deep: hash every file.
+        names: of the distributions to look at; None: all.
 
     Returns:
         One entry for each distribution that has lost anything, sorted by name and metadata path.
     """
-    return _Finder(snapshot, deep).find()
+    return _Finder(snapshot, deep).find(names)
 
 
 class _Finder:
@@ -57,9 +58,11 @@ class _Finder:
         self._deep = deep
         self._claims = _shared_claims(snapshot.distributions)
 
-    def find(self) -> tuple[Damage, ...]:
+    def find(self, names: Set[str] | None) -> tuple[Damage, ...]:
         found = []
         for distribution in self._snapshot.distributions:
+            if names is not None and distribution.name not in names:
+                continue
             if distribution.owned_here and distribution.conda_package is None:
                 damage = self._of(distribution)
                 if damage.missing or damage.overwritten or damage.edited:

@@ -179,11 +179,11 @@ class Search:
 
     def _change(self, states: Mapping[str, State]) -> Change:
         leaving = []
-        restored = []
+        restored = [pair for pair in self._asked.restored if states.get(pair[0].metadata_path) is not State.REMOVED]
         for path, item in self._affected.items():
             if states.get(path) is State.REMOVED:
                 leaving.append(item)
-            elif states.get(path) is State.RESTORED:
+            elif states.get(path) is State.RESTORED and all(pair[0] is not item for pair in self._asked.restored):
                 wheel = self._wheel(item)
                 assert wheel is not None
                 restored.append((item, wheel))

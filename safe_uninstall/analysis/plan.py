@@ -145,7 +145,7 @@ class _Planner:
             return self._repaired()
         if self._request.undo is not None:
             return self._undone(self._request.undo)
-        judgement = self._judge.judge(Change(leaving=asked.leaving, installed=asked.installed))
+        judgement = self._judge.judge(asked.change)
         findings = self._findings(judgement)
         errors = {item.code for item in findings if item.severity is Severity.ERROR}
         if not errors:

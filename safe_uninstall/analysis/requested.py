@@ -1,9 +1,11 @@
 """What a request comes to before anything is judged: distributions that go, wheels that come."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from safe_uninstall.analysis.change import Change
 from safe_uninstall.analysis.commands import Commands
+from safe_uninstall.analysis.damage import find_damage
 from safe_uninstall.analysis.selection import select
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
@@ -23,6 +25,13 @@ class Asked:
     """Distributions that the request names, and those that an installation replaces; sorted."""
     installed: tuple[Wheel, ...]
     """Sorted by name."""
+    restored: tuple[tuple[Distribution, Wheel], ...] = ()
+    """What is to be installed and is there already, but not whole; sorted by name."""
+
+    @property
+    def change(self) -> Change:
+        """What is asked for, and nothing else."""
+        return Change(leaving=self.leaving, restored=self.restored, installed=self.installed)
 
 
 def ask(snapshot: Snapshot, request: Request, wheels: WheelSource | None, commands: Commands) -> Asked:
@@ -48,7 +57,23 @@ def ask(snapshot: Snapshot, request: Request, wheels: WheelSource | None, comman
     if isinstance(found, WheelUnavailable):
         raise WheelsUnavailable((found,))
     _refuse_contradictions(named, request.install, found)
-    return combine(snapshot, named, found)
+    asked = combine(snapshot, named, found)
+    return replace(asked, restored=_restored(snapshot, asked, request.install, wheels))
+
+
+def _restored(
+    snapshot: Snapshot, asked: Asked, requirements: tuple[str, ...], wheels: WheelSource
+) -> tuple[tuple[Distribution, Wheel], ...]:
+    """Return what is asked for and installed, but overwritten or gutted: to have it means to have its files."""
+    coming = {wheel.name for wheel in asked.installed}
+    matches = [match for text in requirements if (match := _LEADING_NAME.match(text))]
+    names = {normalize_name(match[1]) for match in matches} - coming
+    damaged = [item.distribution for item in find_damage(snapshot, names=names) if item.missing or item.overwritten]
+    restored = [(item, wheels.restore(item)) for item in damaged]
+    missing = tuple(found for _, found in restored if isinstance(found, WheelUnavailable))
+    if missing:
+        raise WheelsUnavailable(missing)
+    return tuple((item, found) for item, found in restored if isinstance(found, Wheel))
 
 
 def combine(snapshot: Snapshot, named: tuple[Distribution, ...], wheels: tuple[Wheel, ...]) -> Asked:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from safe_uninstall.analysis.change import Change
 from safe_uninstall.analysis.metadata import unmet_requirements
 from safe_uninstall.analysis.nearest import Cause, Ground, Resolution, Search
 from safe_uninstall.analysis.presumed import PresumedWheels
@@ -68,7 +67,7 @@ def _find_substitutes(
 ) -> tuple[Wheel, ...]:
     """Return the wheels that consumers of lost libraries name and do not have, with what these need in turn."""
     snapshot = ground.snapshot
-    judgement = ground.judge.judge(Change(leaving=asked.leaving, installed=asked.installed))
+    judgement = ground.judge.judge(asked.change)
     names = {
         consumer.distribution.name
         for loss in ground.remaining(judgement).linkage.blocking

@@ -3,10 +3,11 @@
 import pytest
 
 from safe_uninstall.analysis.commands import Commands
+from safe_uninstall.analysis.plan import make_plan
 from safe_uninstall.analysis.requested import Asked, ask, combine
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import NotInstalled, UsageError, WheelsUnavailable
-from safe_uninstall.model.plan import Request
+from safe_uninstall.model.plan import ActionKind, Request, Rewrite, Verdict
 from safe_uninstall.model.snapshot import Snapshot
 from tests.support.fakes import distribution, snapshot
 from tests.support.wheels import FakeWheels, wheel
@@ -92,3 +93,51 @@ def test_all_old_versions_of_a_name_are_replaced() -> None:
     assert names(combine(snap, (), (wheel("dup", "3.0"),))) == (["dup", "dup"], ["dup"])
     assert names(combine(snap, (), (wheel("dup", "2.0"),))) == ([], [])
     assert names(combine(snap, snap.distributions, (wheel("dup", "2.0"),))) == (["dup", "dup"], ["dup"])
+
+
+def overwritten(*, extra: bool = False) -> Snapshot:
+    """Return an environment in which ``new`` overwrote ``old``; ``app`` needs what only ``new`` has, if ``extra``."""
+    return snapshot(
+        distribution("old", "2.0", {"n/lib.so": b"old"}),
+        distribution("whole", claims={"whole.py": b"1"}),
+        *([distribution("app", requires=("new",))] if extra else []),
+        distribution("new", claims={"n/lib.so": b"newer"}),
+    )
+
+
+def test_what_is_asked_for_and_there_gets_its_files_back() -> None:
+    """Installed by its metadata alone is not installed: ``--install`` means to have it."""
+    snap = overwritten()
+    wheels = FakeWheels(snap, index={"old==2.0": [], "whole": [], "./x": []})
+    request = Request(names=("new",), install=("old==2.0", "whole", "./x"))
+    found = ask(snap, request, wheels, Commands(snap, InstallerKind.PIP))
+    assert ([item.name for item, _ in found.restored], found.installed) == (["old"], ())
+    assert wheels.asked_to_restore == ["old"]
+    plan = make_plan(snap, request, wheels)
+    assert plan.verdict is Verdict.ALLOW
+    assert [(item.kind, item.distribution.name) for item in plan.actions] == [
+        (ActionKind.UNINSTALL, "new"),
+        (ActionKind.RESTORE, "old"),
+    ]
+
+
+def test_what_is_asked_for_and_cannot_be_had_again() -> None:
+    """Named, before anything changes."""
+    snap = overwritten()
+    request = Request(names=("new",), install=("old==2.0",))
+    with pytest.raises(WheelsUnavailable, match=r"no wheel for old==2\.0: no network"):
+        make_plan(snap, request, FakeWheels(snap, index={"old==2.0": []}, restores={"old": None}))
+
+
+def test_a_rewrite_keeps_what_was_asked_for() -> None:
+    """What else must go goes, and the files come back all the same."""
+    snap = overwritten(extra=True)
+    wheels = FakeWheels(snap, index={"old==2.0": []})
+    request = Request(names=("new",), install=("old==2.0",), rewrites=(Rewrite.RESTORE, Rewrite.CASCADE))
+    plan = make_plan(snap, request, wheels)
+    assert plan.verdict is Verdict.REWRITE
+    assert {(item.kind, item.distribution.name) for item in plan.actions} == {
+        (ActionKind.UNINSTALL, "app"),
+        (ActionKind.UNINSTALL, "new"),
+        (ActionKind.RESTORE, "old"),
+    }
