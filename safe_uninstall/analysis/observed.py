@@ -1,18 +1,15 @@
-"""What the user's probes say of a change: libraries that they mapped and that it takes away, and those that failed."""
+"""What the user's probes say of a change: libraries that they mapped and that it takes away."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
-from safe_uninstall.analysis.linkage import BLOCKING, LibraryLoss, LinkageJudgement
+from safe_uninstall.analysis.losses import LibraryLoss, LinkageJudgement
 from safe_uninstall.analysis.names import is_stub
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.linkage import Strength
-from safe_uninstall.model.plan import Code, Consumer, Finding, Severity
+from safe_uninstall.model.plan import Consumer
 from safe_uninstall.model.probe import ProbeRun
 from safe_uninstall.model.snapshot import Snapshot
-
-_LINES_SHOWN = 3
-"""Lines of a failed probe's output that a finding holds: the end of a traceback says what it was."""
 
 
 class Observed:
@@ -71,7 +68,7 @@ class Observed:
                 continue
             provider = paths[0]
             weaker = known.get(real, [])
-            if real in moved or any(loss.strength in BLOCKING for loss in weaker):
+            if real in moved or any(loss.blocks for loss in weaker):
                 continue
             item = self._snapshot.objects[provider]
             if item.soname is not None:
@@ -106,22 +103,3 @@ class Observed:
             strength=Strength.OBSERVED,
             how=f"mapped by the probe `{self._labels[real]}`",
         )
-
-
-def probe_findings(probes: Iterable[ProbeRun]) -> Iterator[Finding]:
-    """Yield a finding for every probe that failed before anything was changed, and for what is not known of others."""
-    for run in probes:
-        if not run.passed:
-            yield Finding(
-                code=Code.PROBE_FAILED,
-                severity=Severity.WARNING,
-                message=f"the probe `{run.label}` fails already: {run.failure}",
-                notes=tuple(line for line in run.output.splitlines() if line.strip())[-_LINES_SHOWN:],
-                help=("what it fails of afterwards will not be blamed on the change: mend it first, or leave it out",),
-            )
-        elif run.mapped is None:
-            yield Finding(
-                code=Code.PROBE_FAILED,
-                severity=Severity.NOTE,
-                message=f"the probe `{run.label}` ended without telling which libraries it mapped",
-            )

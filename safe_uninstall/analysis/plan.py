@@ -20,7 +20,6 @@ from safe_uninstall.analysis.findings import (
 from safe_uninstall.analysis.fingerprint import fingerprint, fingerprint_parts
 from safe_uninstall.analysis.guards import judge_guards, reference
 from safe_uninstall.analysis.in_use import in_use_findings, unseen_processes
-from safe_uninstall.analysis.observed import probe_findings
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.requested import Asked, ask
 from safe_uninstall.analysis.unknown_claims import find_unknown_claims
@@ -91,7 +90,7 @@ def make_plan(
             cascaded=decision.cascaded,
             substituted=decision.substituted,
         ),
-        findings=tuple(sorted((*decision.findings, *probe_findings(probes)), key=_order)),
+        findings=tuple(sorted(decision.findings, key=_order)),
         alternatives=decision.alternatives,
         prediction=Prediction(
             removed=frozenset(item.metadata_path for item in change.leaving),

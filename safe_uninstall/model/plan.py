@@ -61,7 +61,6 @@ class Code(Enum):
     NOT_INSTALLED = "not-installed"
     DLOPEN_LOST = "dlopen-lost"
     MIXED_CUDA = "mixed-cuda"
-    PROBE_FAILED = "probe-failed"
 
 
 class ActionKind(Enum):

@@ -10,6 +10,8 @@ from safe_uninstall.render.findings import FindingText, shortened
 from safe_uninstall.render.paths import Relative, relative_to_site_packages
 from safe_uninstall.render.style import Style, count, escaped, printable, size, wrap
 
+_PROBE_LINES = 3
+"""Lines of a failed probe's output: the end of a traceback says what it was."""
 _OUTPUT_LINES = 10
 """Last lines of a failed installer's output that are shown without ``-v``."""
 
@@ -127,10 +129,27 @@ class _PlanText:
         for alternative in self._plan.alternatives:
             yield from self._wrapped(f"{self._style.paint('help', 'help')}: {alternative.summary}")
             yield f"        {alternative.command}"
+        if not quiet:
+            yield from self._probes()
         if self._plan.verdict is not Verdict.BLOCK and not quiet:
             yield from self._unseen()
             yield from _actions(self._plan, self._paths, self._style, self._verbose)
         yield from self._wrapped(_verdict(self._plan, self._style, dry_run))
+
+    def _probes(self) -> Iterator[str]:
+        """Say of probes what a user cannot know: that they failed before anything was changed, or told nothing."""
+        for run in self._plan.probes:
+            label = printable(run.label)
+            if not run.passed:
+                warning = self._style.paint("warning", "warning")
+                yield from self._wrapped(f"{warning}: the probe `{label}` fails already: {run.failure}")
+                lines = [line for line in run.output.splitlines() if line.strip()]
+                yield from (f"  | {printable(line.expandtabs())}" for line in lines[-_PROBE_LINES:])
+                help = self._style.paint("help", "help")
+                yield from self._wrapped(f"{help}: mend it first, or leave it out: it will not be blamed on the change")
+            elif run.mapped is None:
+                note = self._style.paint("note", "note")
+                yield from self._wrapped(f"{note}: the probe `{label}` ended without telling which libraries it mapped")
 
     def _unseen(self) -> Iterator[str]:
         number = self._plan.unseen_processes

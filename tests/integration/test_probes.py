@@ -93,8 +93,8 @@ def test_a_probe_that_failed_before_is_not_blamed(app: EnvironmentBuilder) -> No
     (app.site_packages / "models/w.bin").unlink()
     done = safe_uninstall("-y", "-p", app.prefix, "--probe", "import app", "models")
     assert done.status == 0
-    assert "warning[probe-failed]: the probe `import app` fails already: it ended with status 1" in done.out
-    assert "  note: FileNotFoundError: " in done.out
+    assert "warning: the probe `import app` fails already: it ended with status 1" in done.out
+    assert "  | FileNotFoundError: " in done.out
     assert done.out.splitlines()[-2] == "Probe failed: import app, as it did before: it ended with status 1"
     assert done.last.startswith("Removed models 1.0")
 

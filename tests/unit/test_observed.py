@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from safe_uninstall.analysis.observed import Observed, probe_findings
+from safe_uninstall.analysis.observed import Observed
 from safe_uninstall.analysis.plan import make_plan
 from safe_uninstall.analysis.presumed import PresumedWheels
 from safe_uninstall.model.elf import Abi, SymbolTable
@@ -217,24 +217,6 @@ def test_nothing_is_indexed_without_probes() -> None:
             raise AssertionError
 
     Observed(replace(environment(), objects=Untouchable()), ())
-
-
-def test_a_probe_that_fails_already_warns() -> None:
-    """With why, and the end of what it printed, where a traceback says what it was."""
-    run = ProbeRun(code="import x", failure="it ended with status 1", output="a\n\nb\nc\n  \nImportError: libx\n")
-    (finding,) = probe_findings([run])
-    assert (finding.code, finding.severity) == (Code.PROBE_FAILED, Severity.WARNING)
-    assert finding.message == "the probe `import x` fails already: it ended with status 1"
-    assert finding.notes == ("b", "c", "ImportError: libx")
-    found = plan(environment(), "one", probes=(run,))
-    assert (found.verdict, found.findings) == (Verdict.ALLOW, (finding,))
-
-
-def test_a_probe_that_does_not_tell_is_told_of() -> None:
-    """Unknown is not nothing; one that tells is no news."""
-    (finding,) = probe_findings([ProbeRun(code="x"), probe(LIBRARY)])
-    assert (finding.code, finding.severity) == (Code.PROBE_FAILED, Severity.NOTE)
-    assert finding.message == "the probe `x` ended without telling which libraries it mapped"
 
 
 def test_long_code_is_cut_in_messages() -> None:

@@ -23,6 +23,7 @@ from safe_uninstall.model.plan import (
     Severity,
     Verdict,
 )
+from safe_uninstall.model.probe import ProbeRun
 from safe_uninstall.render.text import render_outcome, render_plan
 from tests.support.fakes import PREFIX, SITE, at, environment
 
@@ -455,3 +456,19 @@ def test_a_roll_back_is_tried_again_on_the_environment_that_was_asked_for() -> N
     asked = replace(plan(), request=replace(plan().request, python="my env"))
     ended = outcome(OutcomeState.ROLLBACK_INCOMPLETE, plan=asked, stash="/stash")
     assert "help: try again with more room or rights: safe-uninstall -p 'my env' recover" in said(ended)
+
+
+def test_probes_that_fail_already_are_told() -> None:
+    """With why, and the end of what they printed; in a quiet run they are left out."""
+    failed = ProbeRun(code="import x", failure="it ended with status 1", output="a\n\nb\nc\n  \nImportError: libx\n")
+    silent, passed = ProbeRun(code="y"), ProbeRun(code="z", mapped=())
+    lines = text(plan(probes=(failed, silent, passed))).splitlines()
+    assert lines[:6] == [
+        "warning: the probe `import x` fails already: it ended with status 1",
+        "  | b",
+        "  | c",
+        "  | ImportError: libx",
+        "help: mend it first, or leave it out: it will not be blamed on the change",
+        "note: the probe `y` ended without telling which libraries it mapped",
+    ]
+    assert "probe" not in text(plan(probes=(failed, silent, passed)), quiet=True)
