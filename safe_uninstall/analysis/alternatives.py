@@ -21,7 +21,7 @@ def find_alternatives(
     request: Request,
     asked: Asked,
     commands: Commands,
-    unavailable: Mapping[str, WheelUnavailable],
+    known: Mapping[str, Wheel | WheelUnavailable],
 ) -> tuple[Alternative, ...]:
     """Return the rewrites that leave no loss, without fetching anything.
 
@@ -35,11 +35,9 @@ def find_alternatives(
         request: what was asked for, and blocked.
         asked: the request, resolved.
         commands: makes the commands.
-        unavailable: wheels that are known not to be had, by the metadata path of what they would restore.
+        known: wheels that are at hand or known not to be had, by the metadata path of what they would restore.
     """
-    finder = _Finder(
-        ground, request, asked, commands, PresumedWheels(ground.snapshot, unavailable, owners=ground.owners)
-    )
+    finder = _Finder(ground, request, asked, commands, PresumedWheels(ground.snapshot, known, owners=ground.owners))
     return tuple(finder.find())
 
 

@@ -68,7 +68,8 @@ class Search:
     _rewrites: frozenset[Rewrite]
     _wheels: WheelSource
     _substitutes: tuple[Wheel, ...]
-    _unavailable: dict[str, WheelUnavailable]
+    _answers: dict[str, Wheel | WheelUnavailable]
+    """What the source of wheels said, by metadata path."""
     _demands: dict[str, Demand] = field(default_factory=dict)
     """By a key that tells apart what is said in the same words; without the options that are no way out."""
     _affected: dict[str, Distribution] = field(default_factory=dict)
@@ -164,18 +165,14 @@ class Search:
         if item.metadata_path not in self._requested:
             may_go = Rewrite.CASCADE in self._rewrites and not self._ground.refusals(item)
             return (*states, State.REMOVED) if may_go else tuple(states)
-        replaced = any(wheel.name == item.name for wheel in self._asked.installed)
-        may_stay = Rewrite.KEEP_NEEDED in self._rewrites and not replaced
-        return (State.REMOVED, *states) if may_stay else (State.REMOVED,)
+        # What an installation replaces goes nevertheless.
+        return (State.REMOVED, *states) if Rewrite.KEEP_NEEDED in self._rewrites else (State.REMOVED,)
 
     def _wheel(self, item: Distribution) -> Wheel | None:
         if self._ground.refusals(item) - {Code.SELF_REMOVAL}:
             return None
-        found = self._wheels.restore(item)
-        if isinstance(found, WheelUnavailable):
-            self._unavailable[item.metadata_path] = found
-            return None
-        return found
+        found = self._answers[item.metadata_path] = self._wheels.restore(item)
+        return found if isinstance(found, Wheel) else None
 
     def _change(self, states: Mapping[str, State]) -> Change:
         leaving = []

@@ -239,7 +239,7 @@ class _Planner:
                 cascaded=found.cascaded,
                 substituted=found.substituted,
             )
-        alternatives = find_alternatives(ground, self._request, asked, self._commands, found.unavailable)
+        alternatives = find_alternatives(ground, self._request, asked, self._commands, found.wheels)
         if alternatives:
             # Whole rewrites say what to do better than the help of single losses.
             findings = [replace(item, help=()) if item.code in _LOSSES else item for item in findings]

@@ -21,7 +21,7 @@ class PresumedWheels:
     def __init__(
         self,
         snapshot: Snapshot,
-        unavailable: Mapping[str, WheelUnavailable] | None = None,
+        known: Mapping[str, Wheel | WheelUnavailable] | None = None,
         *,
         owners: Owners | None = None,
     ) -> None:
@@ -29,19 +29,19 @@ class PresumedWheels:
 
         Args:
             snapshot: the baseline.
-            unavailable: what is known not to be had, by metadata path.
+            known: what need not be presumed, by metadata path.
             owners: who claims which path, where that is known already.
         """
         self._snapshot = snapshot
         self._owners = owners or Owners(snapshot.distributions)
-        self._unavailable = {} if unavailable is None else unavailable
+        self._known = {} if known is None else known
         self._presumed: dict[str, Wheel | WheelUnavailable] = {}
 
     def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
         """Return what a distribution's wheel must hold, or why it cannot come from anywhere; memoised."""
         path = distribution.metadata_path
-        if path in self._unavailable:
-            return self._unavailable[path]
+        if path in self._known:
+            return self._known[path]
         if path not in self._presumed:
             self._presumed[path] = self._presume(distribution)
         return self._presumed[path]

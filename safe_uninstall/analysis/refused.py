@@ -27,7 +27,7 @@ def explain_refusal(findings: Iterable[Finding], rewrites: tuple[Rewrite, ...], 
         number = (about or errors)[0]
         told[number] = _noted(told[number], f"{flags} {verb} not help: {cause.words}")
     helped: set[int] = set()
-    for missing in found.unavailable.values():
+    for missing in found.unavailable:
         names = {text.partition("==")[0] for text in missing.requirement.split()}
         about = [number for number in errors if names & {*_subjects(told[number]), *_claimants(told[number])}]
         for number in about or errors[:1]:

@@ -1,7 +1,7 @@
 """Tries the rewrites that are allowed, one after the other: what changes the environment least comes first."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from safe_uninstall.analysis.metadata import unmet_requirements
 from safe_uninstall.analysis.nearest import Cause, Ground, Resolution, Search
@@ -16,8 +16,10 @@ class Unresolved:
     """No allowed change is without losses."""
 
     causes: tuple[Cause, ...] = ()
-    unavailable: Mapping[str, WheelUnavailable]
-    """Wheels that would have been needed, by the metadata path of what they would restore; substitutes under ""."""
+    unavailable: tuple[WheelUnavailable, ...] = ()
+    """Wheels that would have been needed."""
+    wheels: Mapping[str, Wheel | WheelUnavailable] = field(default_factory=dict)
+    """What the source of wheels has said already, by the metadata path of what they would restore."""
 
 
 def rewrite(
@@ -38,33 +40,36 @@ def rewrite(
         wheels: where wheels come from; asked only for what may help.
     """
     allowed: frozenset[Rewrite] = frozenset()
-    unavailable: dict[str, WheelUnavailable] = {}
+    guesses: dict[str, Wheel | WheelUnavailable] = {}
+    answers: dict[str, Wheel | WheelUnavailable] = {}
     substitutes: tuple[Wheel, ...] = ()
     causes: tuple[Cause, ...] = ()
     presumed = (
-        wheels
-        if isinstance(wheels, PresumedWheels)
-        else PresumedWheels(ground.snapshot, unavailable, owners=ground.owners)
+        wheels if isinstance(wheels, PresumedWheels) else PresumedWheels(ground.snapshot, answers, owners=ground.owners)
     )
     for step in Rewrite:
         if step not in rewrites:
             continue
         allowed |= {step}
         if step is Rewrite.SUBSTITUTE:
-            substitutes = _find_substitutes(ground, asked, wheels, unavailable)
-        found = Search(ground, asked, allowed, presumed, substitutes, unavailable).run()
+            resolved = _find_substitutes(ground, asked, wheels)
+            if isinstance(resolved, WheelUnavailable):
+                guesses[""] = resolved
+            else:
+                substitutes = resolved
+        found = Search(ground, asked, allowed, presumed, substitutes, guesses).run()
         # Hundreds of megabytes are not fetched to find out that something else is lost anyhow.
         if isinstance(found, Resolution) and found.judgement.change.restored and wheels is not presumed:
-            found = Search(ground, asked, allowed, wheels, substitutes, unavailable).run()
+            found = Search(ground, asked, allowed, wheels, substitutes, answers).run()
         if isinstance(found, Resolution):
             return found
         causes = found
-    return Unresolved(causes=causes, unavailable=unavailable)
+    told = {**guesses, **answers}.values()
+    unavailable = tuple(item for item in told if isinstance(item, WheelUnavailable))
+    return Unresolved(causes=causes, unavailable=unavailable, wheels=answers)
 
 
-def _find_substitutes(
-    ground: Ground, asked: Asked, wheels: WheelSource, unavailable: dict[str, WheelUnavailable]
-) -> tuple[Wheel, ...]:
+def _find_substitutes(ground: Ground, asked: Asked, wheels: WheelSource) -> tuple[Wheel, ...] | WheelUnavailable:
     """Return the wheels that consumers of lost libraries name and do not have, with what these need in turn."""
     snapshot = ground.snapshot
     judgement = ground.judge.judge(asked.change)
@@ -81,10 +86,5 @@ def _find_substitutes(
         return ()
     found = wheels.resolve(tuple(sorted({requirement for _, requirement in wanted})))
     if isinstance(found, WheelUnavailable):
-        unavailable[""] = found
-        return ()
-    named = {item.metadata_path for item in asked.leaving}
-    more = combine(snapshot, asked.leaving, found)
-    if any(ground.refusals(item) for item in more.leaving if item.metadata_path not in named):
-        return ()
-    return more.installed
+        return found
+    return combine(snapshot, asked.leaving, found).installed

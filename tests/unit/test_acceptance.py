@@ -5,7 +5,7 @@ import pytest
 from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.plan import Code, Plan, Rewrite, Severity, Verdict
 from tests.support.cases import CUDNN, consumers, incident, lacking_symbols, outline, plan
-from tests.support.fakes import at, distribution, snapshot
+from tests.support.fakes import at, distribution, elf, snapshot
 from tests.support.wheels import FakeWheels, wheel
 
 RESTORE, SUBSTITUTE, KEEP, CASCADE = Rewrite
@@ -141,6 +141,19 @@ def test_a_newcomers_needs_and_collisions_are_no_conditions_when_accepted() -> N
     found = plan(snap, "lib", "dep", install=("new",), wheels=wheels, rewrites=(KEEP,), accepted_losses=("new", "good"))
     assert outline(found) == [("uninstall", "lib"), ("install", "new"), ("keep", "dep")]
     assert codes(found, accepted=True) == [Code.FILE_LOST, Code.REQUIREMENT_LOST]
+
+
+def test_nothing_is_installed_for_what_is_accepted() -> None:
+    """The consumer requires something that is absent; but that it breaks is accepted."""
+    snap = snapshot(
+        distribution("bad", claims={"libp.so": b"p"}),
+        distribution("app", claims={"a.so": b"a"}, requires=("good",)),
+        distribution("dep", requires=("bad",)),
+        objects=[elf(at("libp.so"), "libp.so"), elf(at("a.so"), None, "libp.so", rpath="$ORIGIN")],
+    )
+    wheels = FakeWheels(snap)
+    found = plan(snap, "bad", rewrites=(SUBSTITUTE, KEEP), accepted_losses=("libp.so",), wheels=wheels)
+    assert (outline(found), wheels.asked_to_resolve) == ([("keep", "bad")], [])
 
 
 def test_what_only_a_rewrite_would_lose_can_be_accepted() -> None:

@@ -14,7 +14,7 @@ def finding(code: Code = Code.LIBRARY_LOST, severity: Severity = Severity.ERROR,
 
 def explained(*findings: Finding, rewrites: tuple[Rewrite, ...] = (Rewrite.RESTORE,), **found: object) -> list[Finding]:
     """Explain, with nothing missing unless the test says so."""
-    return explain_refusal(findings, rewrites, Unresolved(**{"unavailable": {}, **found}))  # type: ignore[arg-type]
+    return explain_refusal(findings, rewrites, Unresolved(**found))  # type: ignore[arg-type]
 
 
 LIBRARY = finding(soname="libp.so", help=("its own",))
@@ -50,11 +50,11 @@ def test_missing_wheels_are_told_with_all_that_they_would_have_avoided() -> None
     """How to supply them takes the place of the help, each command once."""
     claimant = Claimant(distribution=DistributionRef(name="cu12", version="9"))
     library = finding(soname="libp.so", claimants=(claimant,), help=("its own",))
-    missing = {
-        "/env/cu12": WheelUnavailable(requirement="cu12==9", reason="no network", help=("fetch", "cu12")),
-        "/env/app": WheelUnavailable(requirement="app==1", reason="gone"),
-        "": WheelUnavailable(requirement="cu12<9 more", reason="nothing fits", help=("fetch", "more")),
-    }
+    missing = (
+        WheelUnavailable(requirement="cu12==9", reason="no network", help=("fetch", "cu12")),
+        WheelUnavailable(requirement="app==1", reason="gone"),
+        WheelUnavailable(requirement="cu12<9 more", reason="nothing fits", help=("fetch", "more")),
+    )
     first, second = explained(library, REQUIREMENT, unavailable=missing)
     assert first.notes == ("no wheel for cu12==9: no network", "no wheel for cu12<9 more: nothing fits")
     assert first.help == ("cu12", "fetch", "more")

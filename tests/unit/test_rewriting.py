@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from safe_uninstall.analysis import nearest
+from safe_uninstall.analysis.change import Change, ChangeJudge
+from safe_uninstall.analysis.conditions import Demands
+from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.presumed import NoWheels
 from safe_uninstall.model.distribution import DirectUrl, Record, RecordState
 from safe_uninstall.model.plan import Code, Finding, Plan, Rewrite, Severity, Verdict
@@ -88,6 +91,12 @@ def test_a_wheel_without_the_library_restores_nothing() -> None:
     found = plan(snap, CU13, rewrites=(RESTORE,), wheels=FakeWheels(snap, restores={CU12: lacking}))
     assert "--restore does not help: torch 2.9.1 needs libcudnn.so.9" in notes(found)
     assert f"--restore does not help: {CU12} 9.10.2.21 would lose 1 file" in notes(found)
+    # Nor is anything offered that would need it.
+    assert found.alternatives == ()
+    free = incident(distribution("free"))
+    wheels = FakeWheels(free, restores={CU12: lacking})
+    offered = plan(free, CU13, "free", rewrites=(RESTORE,), wheels=wheels).alternatives
+    assert [item.summary for item in offered] == [f"remove free 1.0 and keep {CU13} 9.24.0.43"]
 
 
 @pytest.mark.parametrize(
@@ -473,6 +482,27 @@ def test_restorations_that_overwrite_each_other_are_not_both_done() -> None:
     assert outline(plan(snap, "c", rewrites=(RESTORE, KEEP))) == [("keep", "c")]
 
 
+def test_a_restoration_that_would_overwrite_a_survivor_is_not_done() -> None:
+    """The wheel brings all its files: also one that a third ships with other bytes, and whose bytes are on disk."""
+    snap = snapshot(
+        distribution("x", claims={"p": b"x", "q": b"x"}),
+        distribution("third", claims={"p": b"third"}),
+        distribution("last", claims={"q": b"last"}),
+    )
+    assert plan(snap, "last", rewrites=(RESTORE,)).verdict is Verdict.BLOCK
+    assert outline(plan(snap, "last", rewrites=(RESTORE, KEEP))) == [("keep", "last")]
+
+
+def test_what_is_not_restored_cannot_be_overwritten() -> None:
+    """A file that somebody edited is nobody's to lose, unless its distribution gets its own bytes again."""
+    snap = snapshot(
+        distribution("x", claims={"p": b"x", "q": b"x"}), distribution("last", claims={"q": b"last"}), disk={"p": b"!"}
+    )
+    wheels = FakeWheels(snap, index={"new": [wheel("new", claims={"p": b"new"})]})
+    found = plan(snap, "last", install=("new",), rewrites=(RESTORE, KEEP), wheels=wheels)
+    assert outline(found) == [("install", "new"), ("keep", "last")]
+
+
 # Substitutes.
 
 NEED = "p/lib/libp.so"
@@ -532,7 +562,11 @@ def test_a_substitute_that_cannot_be_had() -> None:
 
 def test_what_goes_is_no_substitute_for_itself() -> None:
     """A requirement that only the leaving one met was met: nothing is resolved."""
-    snap = consumers("a", more=[distribution("dep", claims={"dep/d.so": b"d"}, requires=("provider",))])
+    snap = snapshot(
+        distribution("provider", claims={"libp.so": b"p"}),
+        distribution("app", claims={"a.so": b"a"}, requires=("provider",)),
+        objects=[elf(at("libp.so"), "libp.so"), elf(at("a.so"), None, "libp.so", rpath="$ORIGIN")],
+    )
     wheels = FakeWheels(snap)
     found = plan(snap, "provider", rewrites=(SUBSTITUTE,), wheels=wheels)
     assert (found.verdict, wheels.asked_to_resolve) == (Verdict.BLOCK, [])
@@ -546,7 +580,8 @@ def test_a_substitute_that_replaces_what_must_stay_is_none() -> None:
         distribution("good", "1", conda_package="good-1-0"),
         objects=[elf(at(NEED), "libp.so"), elf(at("app/m.so"), None, "libp.so", rpath="$ORIGIN/../p/lib")],
     )
-    assert plan(snap, "bad", rewrites=(SUBSTITUTE,), wheels=good()).verdict is Verdict.BLOCK
+    found = plan(snap, "bad", rewrites=(SUBSTITUTE,), wheels=good())
+    assert "--substitute does not help: `good` 1 was installed by conda" in notes(found)
 
 
 def test_a_substitute_replaces_an_old_version() -> None:
@@ -561,6 +596,11 @@ def test_a_substitute_replaces_an_old_version() -> None:
         "replaced by 2",
         "from the index, since app 1.0 needs libp.so",
     }
+    # It is not restored before, though it was overwritten.
+    library = {NEED: b"bad"}
+    bad_too = distribution("bad", claims={**library, "good.py": b"bad"})
+    found = plan(snapshot(old, app, bad_too, objects=facts), "bad", rewrites=(RESTORE, SUBSTITUTE), wheels=good())
+    assert outline(found) == [("uninstall", "bad"), ("uninstall", "good"), ("install", "good")]
     strict = distribution("strict", requires=("good==1",))
     found = plan(snapshot(bad, app, old, strict, objects=facts), "bad", rewrites=REWRITE, wheels=good())
     assert outline(found) == [("keep", "bad")]
@@ -614,6 +654,10 @@ def test_a_change_without_losses_may_be_forbidden_by_something_else() -> None:
     assert "--restore does not help: 1 process uses a file that would be replaced" in notes(found)
     found = plan(snap, CU13, "free", rewrites=(RESTORE, KEEP), refuse_in_use=True)
     assert (found.verdict, outline(found)) == (Verdict.REWRITE, [("uninstall", "free"), ("keep", CU13)])
+    # That it cannot be restored is no reason to keep what stays anyhow.
+    found = plan(snap, CU12, CU13, rewrites=(RESTORE, KEEP), refuse_in_use=True)
+    assert outline(found) == [("keep", CU12), ("keep", CU13)]
+    assert "process" not in reasons(found)[CU12]
 
 
 def test_a_consumer_with_several_files_is_named_once() -> None:
@@ -629,6 +673,11 @@ def test_a_consumer_with_several_files_is_named_once() -> None:
     )
     found = plan(snap, "provider", rewrites=(KEEP,))
     assert reasons(found) == {"provider": "still needed: app 1.0 needs libp.so"}
+    owners = Owners(snap.distributions)
+    judgement = ChangeJudge(snap, owners, use_library_path=False).judge(Change(leaving=snap.distributions[1:]))
+    by_name = {item.name: (item,) for item in snap.distributions}
+    demands = Demands(snapshot=snap, owners=owners, substitutes=(), by_name=by_name)
+    assert [item.words for item in demands.of(judgement)] == ["app 1.0 needs libp.so"]
 
 
 def test_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
