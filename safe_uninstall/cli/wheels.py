@@ -12,7 +12,7 @@ from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from safe_uninstall.execute.interrupts import Interrupted, interruptible
+from safe_uninstall.execute.interrupts import Interrupted, interruptible, uninterrupted
 
 if TYPE_CHECKING:
     from safe_uninstall.execute.fetch import WheelFinder
@@ -69,7 +69,8 @@ class LazyWheels:
         """Remove what was fetched."""
         self._signals.close()
         if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            with uninterrupted():
+                shutil.rmtree(self._directory, ignore_errors=True)
         if isinstance(error, Interrupted):
             raise KeyboardInterrupt from None
 

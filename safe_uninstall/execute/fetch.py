@@ -74,8 +74,8 @@ class WheelFinder:
     """Whether pip's own progress bars go to standard error."""
     _restored: dict[str, Wheel | WheelUnavailable] = field(default_factory=dict)
     _resolved: dict[tuple[str, ...], tuple[Wheel, ...] | WheelUnavailable] = field(default_factory=dict)
-    _silent: list[Settings] = field(default_factory=list)
-    """Settings with which nothing answered: asking once more would only take the same time again."""
+    _silent: list[tuple[str, Settings]] = field(default_factory=list)
+    """Places and settings with which nothing answered: asking once more would only take the same time again."""
 
     def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
         """Return the very wheel that a distribution was installed from, or why it cannot be had; memoised.
@@ -138,7 +138,9 @@ class WheelFinder:
                 yield file, cache.name
         origin = "" if distribution.direct_url is None else distribution.direct_url.url
         path = _local_path(origin) if origin else None
-        if path is not None and path.endswith(".whl"):
+        if origin and not urlsplit(origin).path.endswith(".whl"):
+            shortage.refused(f"it was built from {origin}, which is no wheel")
+        elif path is not None:
             # On this machine, and the very file: no index could send anything better.
             if os.path.isfile(path):
                 yield path, origin
@@ -193,7 +195,7 @@ class WheelFinder:
         self, wanted: str, place: str, settings: Settings, shortage: Shortage, options: tuple[str, ...] = ()
     ) -> Iterator[tuple[str, str]]:
         """Let pip fetch one requirement."""
-        if settings in self._silent:
+        if (place, settings) in self._silent:
             shortage.lacking(place, Failure(reason=f"{place} cannot be reached", no_network=True))
             return
         found = self.runs.download(wanted, place=place, options=options, settings=settings, show=self.show)
@@ -207,7 +209,7 @@ class WheelFinder:
         if failure.no_room:
             raise no_room(self.runs.directory)
         if failure.no_answer:
-            self._silent.append(settings)
+            self._silent.append((place, settings))
         shortage.lacking(place, failure)
 
     def _resolve(self, requirements: tuple[str, ...]) -> tuple[Wheel, ...] | WheelUnavailable:

@@ -109,6 +109,9 @@ def help_for_wheel(distribution: Distribution, version: str, again: Again, short
     origin = distribution.direct_url
     wanted = f"{distribution.name}=={distribution.version}"
     options: tuple[str, ...] = ("--no-deps", *platform_options(tags), *python_options(tags, version))
+    if origin is not None and not urlsplit(origin.url).path.endswith(".whl"):
+        build = shlex.join(("pip", "wheel", "--no-deps", origin.url, "-w", _DIRECTORY))
+        return (f"build it again, which may give the same bytes: {build}", _then(again))
     if origin is not None and urlsplit(origin.url).scheme in ("http", "https"):
         wanted, options = origin.url, ("--no-deps",)
     return _help(options, (wanted,), again, shortage)
@@ -141,7 +144,11 @@ def _help(options: Iterable[str], wanted: Iterable[str], again: Again, shortage:
     if not shortage.is_for_want_of_network:
         return (f"give the directory that has it: {again('DIRECTORY')}",)
     fetch = shlex.join(("pip", "download", *options, *wanted, "-d", _DIRECTORY))
-    return (f"fetch it where there is a network: {fetch}", f"then run this again with it: {again(_DIRECTORY)}")
+    return (f"fetch it where there is a network: {fetch}", _then(again))
+
+
+def _then(again: Again) -> str:
+    return f"then run this again with it: {again(_DIRECTORY)}"
 
 
 def _listed(items: list[str]) -> str:

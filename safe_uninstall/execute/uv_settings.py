@@ -61,7 +61,7 @@ def _of_variables(variables: Mapping[str, str]) -> _Indexes:
     return _Indexes(
         main=None if not main else _named(main, here, variables),
         more=[_named(item, here, variables) for item in more],
-        find_links=[_place(item.strip(), here) for item in links if item.strip()],
+        find_links=[_url(item.strip(), None, here, variables) for item in links if item.strip()],
         no_index=variables.get("UV_NO_INDEX", "").lower() in _TRUE,
     )
 
@@ -102,7 +102,7 @@ def _add(found: _Indexes, table: Mapping[str, Any], directory: str, variables: M
     """Add what one table of a configuration file says."""
     main = table.get("index-url")
     more = [_url(item, None, directory, variables) for item in _texts(table.get("extra-index-url"))]
-    links = [_place(item, directory) for item in _texts(table.get("find-links"))]
+    links = [_url(item, None, directory, variables) for item in _texts(table.get("find-links"))]
     for index in _tables(table.get("index")):
         name = index.get("name")
         url = _url(index["url"], name if isinstance(name, str) else None, directory, variables)
@@ -130,7 +130,10 @@ def _tables(value: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def _url(url: str, name: str | None, directory: str, variables: Mapping[str, str]) -> str:
-    """Return the URL of an index, with the credentials that variables give a named one."""
+    """Return the URL of a place, with the credentials that variables give a named index.
+
+    Paths become URLs too: pip splits lists of places at white space.
+    """
     place = _place(url, directory)
     if place.startswith("/"):
         return f"file://{quote(place)}"

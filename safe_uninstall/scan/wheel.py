@@ -7,6 +7,7 @@ read once, so that a wheel that is damaged is found out before anything changes.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import tempfile
@@ -123,7 +124,7 @@ class _WheelFile:
             version=version,
             file=self._file,
             sha256=_sha256(self._file),
-            size=sum(item.compress_size for item in self._members.values()),
+            size=os.path.getsize(self._file),
             installed_size=self._size,
             source=source,
             metadata_path=posixpath.join(self._environment.site_packages[0], info),

@@ -226,9 +226,10 @@ def test_last_the_url_that_it_came_from(bench: Bench, tmp_path: Path, index: Ind
         nothing = missing(bench.finder(pip={"PIP_INDEX_URL": empty.url}, no_index=True).restore(item))
         assert index.asked == []
         assert nothing.help[0].endswith(f"pip download --no-deps {url} -d wheels")
-        source = replace(item, direct_url=DirectUrl(url=url.replace("-py3-none-any.whl", ".tar.gz")))
+        archive = url.replace("-py3-none-any.whl", ".tar.gz")
+        source = replace(item, direct_url=DirectUrl(url=archive))
         assert missing(bench.finder(pip={"PIP_INDEX_URL": empty.url}).restore(source)).reason == (
-            "the index does not have it"
+            f"it was built from {archive}, which is no wheel, and the index does not have it"
         )
 
 
@@ -243,7 +244,9 @@ def test_a_file_on_this_machine_that_it_came_from(bench: Bench, tmp_path: Path, 
         f"{bench.file}, from which it was installed, is not there any more, and the index does not have it"
     )
     source = replace(item, direct_url=DirectUrl(url=f"file://{tmp_path}/demo-1.0.tar.gz"))
-    assert missing(bench.finder(no_index=True).restore(source)).reason == "no index may be asked"
+    assert missing(bench.finder(no_index=True).restore(source)).reason == (
+        f"it was built from file://{tmp_path}/demo-1.0.tar.gz, which is no wheel, and no index may be asked"
+    )
 
 
 def test_another_build_will_not_do(bench: Bench, tmp_path: Path, index: Index) -> None:
@@ -362,6 +365,15 @@ def test_without_a_network_it_is_asked_once(bench: Bench, tmp_path: Path) -> Non
     assert later.reason == "the index cannot be reached"
     assert later.help[0].endswith("pip download --no-deps --platform=manylinux2014_x86_64 second==1.0 -d wheels")
     assert len(list((tmp_path / "fetched").iterdir())) == runs
+
+
+def test_a_page_that_does_not_answer_says_nothing_of_another(bench: Bench, tmp_path: Path, index: Index) -> None:
+    """Each place is asked, whatever became of the one before."""
+    offer(bench, tmp_path / "served")
+    with serve(tmp_path) as gone:
+        pass
+    finder = bench.finder(find_links=(gone.page, index.page), no_index=True)
+    assert found(finder.restore(bench.distribution)).source == "--find-links"
 
 
 def test_no_room_for_a_wheel(bench: Bench, tmp_path: Path, index: Index) -> None:

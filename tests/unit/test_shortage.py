@@ -89,6 +89,11 @@ def test_a_wheel_that_came_from_elsewhere_is_fetched_there() -> None:
     origin = DirectUrl(url="https://h/demo-1.0%2Bcu1-py3-none-any.whl")
     (fetch, _) = help_for_wheel(replace(item, direct_url=origin), "3.11", again, Shortage(no_index=True))
     assert fetch.endswith(": pip download --no-deps https://h/demo-1.0%2Bcu1-py3-none-any.whl -d wheels")
+    origin = DirectUrl(url="https://h/demo-1.0.tar.gz")
+    assert help_for_wheel(replace(item, direct_url=origin), "3.11", again, Shortage(no_index=True)) == (
+        "build it again, which may give the same bytes: pip wheel --no-deps https://h/demo-1.0.tar.gz -w wheels",
+        "then run this again with it: safe-uninstall x --restore --find-links wheels --no-index",
+    )
     origin = DirectUrl(url="file:///gone.whl")
     (fetch, _) = help_for_wheel(replace(item, direct_url=origin), "3.11", again, Shortage(no_index=True))
     assert fetch.endswith(": pip download --no-deps --python-version=3.11 demo==1.0+cu1 -d wheels")

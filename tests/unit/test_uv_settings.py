@@ -51,7 +51,10 @@ def test_nothing_is_configured(home: Path) -> None:
             {"UV_INDEX": "x=https://x/s https://y/s", "UV_EXTRA_INDEX_URL": "https://z/s https://y/s"},
             {"PIP_EXTRA_INDEX_URL": "https://x/s https://y/s https://z/s"},
         ),
-        ({"UV_FIND_LINKS": "wheels, https://page/l.html"}, {"PIP_FIND_LINKS": "{home}/wheels https://page/l.html"}),
+        (
+            {"UV_FIND_LINKS": "wheels, https://page/l.html"},
+            {"PIP_FIND_LINKS": "file://{home}/wheels https://page/l.html"},
+        ),
         ({"UV_DEFAULT_INDEX": "my index"}, {"PIP_INDEX_URL": "file://{home}/my%20index"}),
         ({"UV_NO_INDEX": "true"}, {"PIP_NO_INDEX": "1"}),
         ({"UV_NO_INDEX": "0"}, {}),
@@ -76,7 +79,7 @@ def test_the_file_of_the_user(home: Path) -> None:
     write(
         home,
         """
-        find-links = ["wheels"]
+        find-links = ["my wheels"]
         [[index]]
         name = "own"
         url = "https://own/simple"
@@ -97,7 +100,7 @@ def test_the_file_of_the_user(home: Path) -> None:
     assert settings(home, UV_INDEX_OWN_USERNAME="me") == {
         "PIP_INDEX_URL": "https://main/simple",
         "PIP_EXTRA_INDEX_URL": "https://me:@own/simple",
-        "PIP_FIND_LINKS": f"{home}/config/uv/wheels https://flat/page.html",
+        "PIP_FIND_LINKS": f"file://{home}/config/uv/my%20wheels https://flat/page.html",
     }
 
 

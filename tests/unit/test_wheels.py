@@ -238,6 +238,8 @@ def test_the_command_that_goes_on() -> None:
         "safe-uninstall -p env a 'b*' --restore --install 'c>1' --find-links /given --find-links wheels --no-index"
         " --installer uv"
     )
+    undo = Request(names=(), undo="20260101T000000")
+    assert repeated(undo, "wheels") == "safe-uninstall undo 20260101T000000 --find-links wheels --no-index"
     repair = Request(names=(), rewrites=(Rewrite.RESTORE,), repair=True, use_library_path=True)
     assert repeated(repair, "wheels") == (
         "safe-uninstall check --fix --find-links wheels --no-index --use-ld-library-path"
