@@ -124,7 +124,7 @@ class PlanRun:
             plan = self._plan(snapshot)
         if self._options.output:
             _save(plan, self._options.output)
-        if self._options.dry_run or plan.verdict is Verdict.BLOCK or not plan.actions:
+        if self._options.dry_run or plan.verdict is Verdict.BLOCK or not plan.changes:
             warn_of_unfinished(environment, self._common)
             self._show(plan)
             return ExitStatus.BLOCKED if plan.verdict is Verdict.BLOCK else ExitStatus.DONE

@@ -266,3 +266,8 @@ class Plan:
     """How the probes of the request ended before anything was changed, in its order."""
     unseen_processes: int = field(default=0, compare=False)
     """Number of processes that may not be looked at, so that it is not known of them whether they use what goes."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it does anything: what is merely kept is as it was."""
+        return any(action.kind is not ActionKind.KEEP for action in self.actions)

@@ -173,3 +173,12 @@ def test_the_demo_tells_the_incident() -> None:
         "demo_torch: all libraries loaded",
     ):
         assert sentence in done.out
+
+
+def test_nothing_is_done_where_all_of_it_is_needed(chain: EnvironmentBuilder) -> None:
+    """``--keep-needed`` may keep everything: no transaction, no receipt, exit 0."""
+    before = read_tree(chain.prefix)
+    done = safe_uninstall("-y", "-p", chain.prefix, "provider", "--keep-needed")
+    assert (done.status, done.last) == (0, "Nothing to do. Nothing changed.")
+    assert "keep    provider 1.0   still needed: " in done.out
+    assert read_tree(chain.prefix) == before
