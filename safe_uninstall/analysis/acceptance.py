@@ -11,7 +11,7 @@ from safe_uninstall.analysis.findings import (
     ownership_findings,
     requirement_findings,
 )
-from safe_uninstall.analysis.linkage import LibraryLoss, LinkageJudgement
+from safe_uninstall.analysis.losses import LibraryLoss, LinkageJudgement
 from safe_uninstall.analysis.ownership import Overwritten, Owners
 from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.names import normalize_name

@@ -6,7 +6,8 @@ from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.damage import Damage, find_damage
 from safe_uninstall.analysis.findings import unreadable_finding
 from safe_uninstall.analysis.guards import reference
-from safe_uninstall.analysis.linkage import Baseline, in_words
+from safe_uninstall.analysis.linkage import in_words
+from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.metadata import unmet_requirements
 from safe_uninstall.analysis.mixed_cuda import MixedCuda, find_mixed_cuda
 from safe_uninstall.analysis.ownership import Owners

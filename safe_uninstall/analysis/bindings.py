@@ -1,6 +1,6 @@
 """Which needs of survivors are bound otherwise in the outcome, one by one."""
 
-from safe_uninstall.analysis.linkage import LinkageJudgement
+from safe_uninstall.analysis.losses import LinkageJudgement
 from safe_uninstall.model.plan import BindingChange
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from safe_uninstall.analysis.linkage import Baseline, LinkageJudgement, judge_linkage
+from safe_uninstall.analysis.linkage import judge_linkage
+from safe_uninstall.analysis.loads import Baseline
+from safe_uninstall.analysis.losses import LinkageJudgement
 from safe_uninstall.analysis.metadata import LostRequirement, lost_requirements, unmet_requirements
 from safe_uninstall.analysis.observed import Observed
 from safe_uninstall.analysis.ownership import Match, Overwritten, Owners, Ownership, compare, judge_ownership

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from safe_uninstall.analysis.change import Collision, Judgement
-from safe_uninstall.analysis.linkage import LibraryLoss, ProviderChange
+from safe_uninstall.analysis.losses import LibraryLoss, ProviderChange
 from safe_uninstall.analysis.metadata import LostRequirement, unmet_requirements
 from safe_uninstall.analysis.ownership import Overwritten, Owners
 from safe_uninstall.analysis.problem import Option, State

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from safe_uninstall.analysis.change import Collision
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.guards import reference
-from safe_uninstall.analysis.linkage import BLOCKING, LibraryLoss, LinkageJudgement, ProviderChange
+from safe_uninstall.analysis.losses import LibraryLoss, LinkageJudgement, ProviderChange
 from safe_uninstall.analysis.metadata import LostRequirement
 from safe_uninstall.analysis.ownership import Overwritten, Owners, Ownership
 from safe_uninstall.analysis.unknown_claims import UnknownClaims
@@ -45,7 +45,7 @@ def _library_lost(
     remover = next((item for item in claimed if item.metadata_path in gone), None)
     survivors = [item for item in claimed if item.metadata_path not in gone]
     who = "this" if remover is None else f"`{remover.name}` {remover.version}"
-    blocking = loss.strength in BLOCKING
+    blocking = loss.blocks
     damaged = tuple(item for item in survivors if item.metadata_path in overwritten)
     help: list[str] = []
     if damaged:

@@ -18,8 +18,9 @@ def build_graph(snapshot: Snapshot, owners: Owners, *, use_library_path: bool = 
     library_path = snapshot.library_path if use_library_path else ()
     loader = Loader(View(snapshot.files), snapshot.system, library_path=library_path)
     nodes = []
-    for path in sorted(snapshot.objects):
-        item = snapshot.objects[path]
+    objects = {**snapshot.outside, **snapshot.objects}
+    for path in sorted(objects):
+        item = objects[path]
         claimed = owners.of(path)
         nodes.append(
             GraphNode(

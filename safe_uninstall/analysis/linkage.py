@@ -1,11 +1,14 @@
 """Which needs a removal leaves unmet: the loader over the baseline held against the loader over the outcome."""
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from safe_uninstall.analysis.loader import Bound, Loaded, Loader, Trace
-from safe_uninstall.analysis.names import NeedNames, is_host_library, is_stub, names_of
+from safe_uninstall.analysis.dlopen import OpenedJudge
+from safe_uninstall.analysis.loader import Bound, Loaded, Trace
+from safe_uninstall.analysis.loads import Baseline, Loads
+from safe_uninstall.analysis.losses import LibraryLoss, LinkageJudgement, ProviderChange
+from safe_uninstall.analysis.names import is_host_library, is_stub, names_of
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.paths import View
 from safe_uninstall.analysis.preload import Preloads
@@ -18,9 +21,6 @@ from safe_uninstall.model.snapshot import Snapshot
 
 _NOTHING: Mapping[str, ElfObject] = MappingProxyType({})
 
-BLOCKING = frozenset({Strength.LINKED, Strength.PRELOADED, Strength.OBSERVED, Strength.NOTED})
-"""Strengths whose loss blocks; a weaker one warns."""
-
 _HOW_IN_WORDS = {
     How.RPATH: "RPATH",
     How.LD_LIBRARY_PATH: "LD_LIBRARY_PATH",
@@ -31,76 +31,6 @@ _HOW_IN_WORDS = {
     How.LOADED: "already loaded",
     How.MISSING: "not found",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryLoss:
-    """A needed name that was satisfied in the baseline and is not in the outcome."""
-
-    name: str
-    """The DT_NEEDED entry that is no longer met."""
-    provider: str
-    """Absolute path that met it in the baseline."""
-    strength: Strength
-    """The strongest of the consumers'."""
-    consumers: tuple[Consumer, ...]
-    """Strongest first, then by path."""
-    searched: tuple[str, ...]
-    """Directories searched in vain in the outcome for the first consumer, absolute, in order."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderChange:
-    """A need that another provider would meet in the outcome."""
-
-    consumer: Consumer
-    name: str
-    before: str
-    after: str
-    missing_versions: tuple[str, ...] = ()
-    """Symbol versions that the consumer requires and the new provider does not define."""
-    missing_symbols: tuple[str, ...] = ()
-    """Symbols that the consumer took from the old provider and nobody exports any more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkageJudgement:
-    """What a change does to the needs of the survivors."""
-
-    losses: tuple[LibraryLoss, ...] = ()
-    """Sorted by name, then provider."""
-    changes: tuple[ProviderChange, ...] = ()
-    """Sorted by consumer, then name."""
-    renewed: tuple[ProviderChange, ...] = ()
-    """Needs whose provider is written anew at the same path; sorted alike."""
-
-    @property
-    def blocking(self) -> tuple[LibraryLoss, ...]:
-        """The losses that are certain enough to block."""
-        return tuple(loss for loss in self.losses if loss.strength in BLOCKING)
-
-    @property
-    def incompatible(self) -> tuple[ProviderChange, ...]:
-        """The changes whose new provider lacks what its consumer needs."""
-        return tuple(change for change in self.changes if change.missing_versions or change.missing_symbols)
-
-
-class Baseline:
-    """Loads over the environment as it is; what several judgements ask of it is worked out once."""
-
-    def __init__(self, snapshot: Snapshot, *, use_library_path: bool = False) -> None:
-        """Load over ``snapshot``, LD_LIBRARY_PATH of the planning shell included if ``use_library_path``."""
-        self.library_path = snapshot.library_path if use_library_path else ()
-        self.names = NeedNames(snapshot.objects)
-        self._loaders = _Loaders(snapshot, View(snapshot.files), self.library_path)
-        self._traces: dict[str, Trace] = {}
-
-    def trace(self, root: ElfObject) -> Trace:
-        """Load one root."""
-        trace = self._traces.get(root.path)
-        if trace is None:
-            trace = self._traces[root.path] = self._loaders.trace(root)
-        return trace
 
 
 def judge_linkage(
@@ -157,10 +87,11 @@ class _Judge:
         self._owners = owners
         self._deleted = deleted
         self._added = added
-        self._leaving = frozenset(distribution.metadata_path for distribution in leaving)
+        self._leaving = leaving
+        self._leaving_paths = frozenset(distribution.metadata_path for distribution in leaving)
         after = View(snapshot.files, deleted=deleted, added=added)
         self._before = baseline
-        self._after = _Loaders(snapshot, after, baseline.library_path)
+        self._after = Loads(snapshot, after, baseline.library_path)
         self._names = baseline.names
         self._satisfied: set[tuple[str, str]] = set()
         self._met: set[tuple[str, str]] = set()
@@ -183,11 +114,23 @@ class _Judge:
             if path in self._added:
                 self._compare(self._added[path])
             elif path not in self._deleted:
-                self._compare(self._snapshot.objects[path])
+                self._compare(self._before.objects[path])
+        gone = self._deleted - self._added.keys()
+        preloads = Preloads(self._snapshot, self._owners, self._names, self._before.trace, gone, self._leaving_paths)
+        losses = [*self._linked(), *self._preloaded(names, preloads)]
+        opened = OpenedJudge(
+            snapshot=self._snapshot,
+            owners=self._owners,
+            before=self._before,
+            after=self._after,
+            preloads=preloads,
+            gone=gone,
+            written=self._added.keys(),
+            leaving=self._leaving,
+        )
+        losses += opened.judge(names, losses)
         return LinkageJudgement(
-            losses=tuple(
-                sorted([*self._linked(), *self._preloaded(names)], key=lambda loss: (loss.name, loss.provider))
-            ),
+            losses=tuple(sorted(losses, key=lambda loss: (loss.name, loss.provider, loss.strength.value))),
             changes=self._provider_changes(),
             renewed=tuple(self._renewals()),
         )
@@ -196,7 +139,7 @@ class _Judge:
         """Load one surviving root over the baseline and over the outcome, and note what differs."""
         after = self._after.trace(root)
         self._met.update((need.consumer.path, need.name) for need in after.needs if need.provider is not None)
-        baseline_root = self._snapshot.objects.get(root.path)
+        baseline_root = self._before.objects.get(root.path)
         if baseline_root is None:
             return
         before = self._before.trace(baseline_root)
@@ -253,16 +196,8 @@ class _Judge:
             )
         return losses
 
-    def _preloaded(self, names: set[str]) -> list[LibraryLoss]:
+    def _preloaded(self, names: set[str], preloads: Preloads) -> list[LibraryLoss]:
         """Judge needs that no closure ever met by path, but that an object loaded earlier may have met."""
-        preloads = Preloads(
-            self._snapshot,
-            self._owners,
-            self._names,
-            self._before.trace,
-            self._deleted - self._added.keys(),
-            self._leaving,
-        )
         names = names | self._brought_in_by_leaving_roots(preloads)
         met = self._satisfied | self._met
         unmet = {
@@ -296,7 +231,7 @@ class _Judge:
 
         The consumers of those names are loaded too, so that it is known which of their needs no path meets.
         """
-        objects = self._snapshot.objects
+        objects = self._before.objects
         roots = [objects[path] for path in sorted(self._deleted & objects.keys()) if preloads.is_import_root(path)]
         staying = {
             item.object.soname
@@ -368,7 +303,7 @@ class _Judge:
         self, need: Bound, strength: Strength, trace: Trace | None, searched: tuple[str, ...], *, how: str | None = None
     ) -> Consumer:
         path = need.consumer.path
-        owner = next((item for item in self._owners.of(path) if item.metadata_path not in self._leaving), None)
+        owner = next((item for item in self._owners.of(path) if item.metadata_path not in self._leaving_paths), None)
         return Consumer(
             distribution=None if owner is None else DistributionRef(name=owner.name, version=owner.version),
             path=path,
@@ -377,30 +312,6 @@ class _Judge:
             searched=searched,
             context=() if trace is None else _chain(need.consumer, trace),
         )
-
-
-class _Loaders:
-    """The loader for programs and the loader for what a running interpreter opens, over one view."""
-
-    def __init__(self, snapshot: Snapshot, view: View, library_path: tuple[str, ...]) -> None:
-        self._view = view
-        interpreter = snapshot.environment.interpreter_path
-        main = None if interpreter is None else view.object(interpreter)
-        self._programs = Loader(view, snapshot.system, library_path=library_path)
-        self._libraries = Loader(view, snapshot.system, main=main, library_path=library_path)
-        self._main_abi = None if main is None else main.abi
-
-    def trace(self, root: ElfObject) -> Trace:
-        if root.interpreter is not None and root.path != root.real_path:
-            # The kernel starts the file that a link leads to, and $ORIGIN is then that file's directory.
-            root = replace(root, path=root.real_path)
-        if root.interpreter is not None or root.abi != self._main_abi:
-            return self._programs.trace(root)
-        return self._libraries.trace(root)
-
-    def searched(self, need: Bound) -> tuple[str, ...]:
-        loader = self._libraries if need.consumer.object.abi == self._main_abi else self._programs
-        return loader.searched(need)
 
 
 def in_words(need: Bound) -> str:

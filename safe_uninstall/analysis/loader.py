@@ -5,7 +5,7 @@ and ``elf/dl-deps.c``. Nothing is opened here: names and ELF headers come from a
 """
 
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from safe_uninstall.analysis.paths import LOOP, View
@@ -161,6 +161,45 @@ class Loader:
                 if isinstance(found, str):
                     break
         return tuple(dict.fromkeys(tried))
+
+    def opened(self, caller: Trace, name: str) -> str | None:
+        """Return the path of what ``dlopen(name)`` gets when the root of a trace calls it; None when it fails.
+
+        What that load, or the main program's, has brought in under the name is it; else the caller's own search
+        decides (glibc ``elf/dl-open.c``, ``dl_open_worker_begin``).
+
+        Args:
+            caller: a trace of this loader.
+            name: without a slash.
+        """
+        return self._reused(caller, name) or self._path_of(caller.root, name)
+
+    def opened_by_python(self, name: str) -> str | None:
+        """Return the path of what ``ctypes`` gets in the main program, the interpreter; None when there is none.
+
+        ``ctypes`` itself has no search paths, but inherits DT_RPATH as any extension module does.
+        """
+        if self._main is None:
+            return None
+        caller = _caller(self._main)
+        plain = replace(caller.object, rpath=None, runpath=None)
+        module = self._opened(caller.path, caller.real_path, plain, caller)
+        return self._reused(self._main, name) or self._path_of(module, name)
+
+    def _reused(self, caller: Trace, name: str) -> str | None:
+        """Return the path of what is loaded already under a name."""
+        for trace in (caller,) if self._main is None else (self._main, caller):
+            for item in trace.objects:
+                if item.object.soname == name:
+                    return item.path
+            for need in trace.needs:
+                if need.name == name and need.provider is not None:
+                    return need.provider.path
+        return None
+
+    def _path_of(self, consumer: Loaded, name: str) -> str | None:
+        found = self._find(consumer, name)
+        return None if found is None or found.object is None else found.path
 
     def _trace_main(self, main: ElfObject) -> Trace:
         return self._load(main, None, None)

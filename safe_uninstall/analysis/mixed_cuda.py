@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from safe_uninstall.analysis.linkage import Baseline
+from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.ownership import Match, Owners, compare
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.snapshot import Snapshot

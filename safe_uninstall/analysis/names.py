@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Iterable, Mapping, Set
+from types import MappingProxyType
 
 from safe_uninstall.model.elf import ElfObject
 
@@ -31,6 +32,8 @@ HOST_LIBRARIES = frozenset(
 )
 """Libraries that are the host's to provide, never a wheel's: glibc's own (its ``shlib-versions``) and the driver's."""
 
+_NOTHING: Mapping[str, ElfObject] = MappingProxyType({})
+
 
 def is_host_library(name: str) -> bool:
     """Return whether a needed name is the host's to provide, whatever a wheel may ship under it."""
@@ -49,14 +52,20 @@ class NeedNames:
     soname, so walking these names backwards from what leaves reaches every root that could be affected.
     """
 
-    def __init__(self, objects: Mapping[str, ElfObject]) -> None:
-        """Index ``objects`` (canonical path to facts) by what they need and by what they are called."""
+    def __init__(self, objects: Mapping[str, ElfObject], outside: Mapping[str, ElfObject] = _NOTHING) -> None:
+        """Index objects (canonical path to facts) by what they need and by what they are called.
+
+        Args:
+            objects: those of the environment.
+            outside: further objects that want something; they bear no name that anything here could want.
+        """
         self._consumers: dict[str, list[str]] = {}
         self._bearers: dict[str, list[str]] = {}
-        self._objects = objects
-        for path, item in objects.items():
+        self._objects = {**outside, **objects} if outside else objects
+        for path, item in self._objects.items():
             for name in item.needed:
                 self._consumers.setdefault(posixpath.basename(name), []).append(path)
+        for path, item in objects.items():
             for name in names_of(path, item):
                 self._bearers.setdefault(name, []).append(path)
 

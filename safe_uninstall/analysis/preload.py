@@ -82,6 +82,11 @@ class Preloads:
         """Return whether something that is there loads an object of that soname first, in the baseline."""
         return self._loaded_by(name, self._bearers(name, abi), leaving_too=True) is not None
 
+    def stays_met(self, name: str, abi: Abi) -> bool:
+        """Return whether something that stays loads an object of that soname that stays, too."""
+        staying = [path for path in self._bearers(name, abi) if path not in self._deleted]
+        return self._loaded_by(name, staying, leaving_too=False) is not None
+
     def _bearers(self, name: str, abi: Abi) -> list[str]:
         """Return the objects that a need of ``name`` matches once they are loaded."""
         objects = self._snapshot.objects
@@ -97,7 +102,7 @@ class Preloads:
         candidates = self._names.reaching(names) | {path for name in names for path in self._names.bearers(name)}
         return [
             objects[path]
-            for path in sorted(candidates)
+            for path in sorted(candidates & objects.keys())
             if (leaving_too or path not in self._deleted) and self.is_import_root(path)
         ]
 

@@ -4,8 +4,8 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from safe_uninstall.analysis.linkage import Baseline
 from safe_uninstall.analysis.loader import Bound
+from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.names import is_host_library
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.preload import Preloads
@@ -54,8 +54,8 @@ def find_unmet(snapshot: Snapshot, owners: Owners, baseline: Baseline) -> Unmet:
         return Unmet()
     preloads = Preloads(snapshot, owners, baseline.names, baseline.trace, deleted=frozenset(), leaving=frozenset())
     groups: dict[str, dict[str, Bound]] = {}
-    for path in sorted(snapshot.objects):
-        trace = baseline.trace(snapshot.objects[path])
+    for path in sorted(baseline.objects):
+        trace = baseline.trace(baseline.objects[path])
         for need in trace.needs:
             if need.provider is None and need.consumer is trace.root and not is_host_library(need.name):
                 groups.setdefault(need.name, {})[path] = need

@@ -60,6 +60,8 @@ class ElfObject:
     """DT_FLAGS_1."""
     interpreter: str | None = None
     """PT_INTERP: the path of the dynamic loader that an executable asks for."""
+    has_dlopen_notes: bool = False
+    """Whether it may say in a ``.note.dlopen`` what it opens; ``Evidence.dlopen_notes`` reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

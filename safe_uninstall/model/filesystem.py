@@ -68,6 +68,12 @@ class Evidence(Protocol):
     def sources_naming(self, names: frozenset[str], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Return which of the Python sources ``paths`` hold which of ``names`` as text: name to sorted paths."""
 
+    def strings_naming(self, names: frozenset[str], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return which of the Python sources ``paths`` hold which of ``names`` in a string: name to sorted paths.
+
+        Comments and docstrings do not count, nor do names in the middle of a sentence.
+        """
+
     def data_naming(self, names: frozenset[str], path: str) -> frozenset[str]:
         """Return which of ``names`` stand, NUL-terminated, in the read-only data of the ELF file at ``path``."""
 

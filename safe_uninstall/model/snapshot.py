@@ -7,6 +7,7 @@ from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.environment import Environment
 from safe_uninstall.model.filesystem import Evidence, FileSystem
+from safe_uninstall.model.jit_caches import JitCaches, NoCaches
 from safe_uninstall.model.processes import NoProcesses, ProcessTable
 from safe_uninstall.model.system import SystemLibraries
 
@@ -20,6 +21,8 @@ class Snapshot:
     """Sorted by name, then metadata path; several of one name are duplicates."""
     objects: Mapping[str, ElfObject]
     """Canonical path to facts, for every ELF file (or link to one) inside the environment."""
+    outside: Mapping[str, ElfObject] = field(default_factory=dict)
+    """The same of directories outside that the user names: consumers, never providers, and never deleted."""
     unreadable: Mapping[str, str]
     """Canonical path of an ELF file that could not be read, to the reason in words."""
     leftovers: tuple[str, ...] = ()
@@ -28,6 +31,7 @@ class Snapshot:
     files: FileSystem
     evidence: Evidence
     processes: ProcessTable = field(default_factory=NoProcesses)
+    caches: JitCaches = field(default_factory=NoCaches)
     library_path: tuple[str, ...] = ()
     """LD_LIBRARY_PATH of the planning shell, entry by entry: shown, and bound by only when asked for."""
     problems: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 import os
 
 from safe_uninstall.model.elf import ElfObject
-from safe_uninstall.scan.elf_file import ElfError, open_elf
+from safe_uninstall.scan.elf_file import DLOPEN_OWNER, ElfError, open_elf
 
 __all__ = ["ElfError", "read_elf"]
 
@@ -37,5 +37,6 @@ def read_elf(path: str, *, real_path: str | None = None, location: str | None = 
             elf_type=file.elf_type,
             is_dynamic=names is not None,
             interpreter=file.interpreter(),
+            has_dlopen_notes=file.has_note_of(DLOPEN_OWNER),
             **({} if names is None else names._asdict()),
         )

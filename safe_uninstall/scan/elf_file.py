@@ -39,6 +39,13 @@ _SPAN = 1 << 14
 _PATH_LIMIT = 4096
 """PATH_MAX: what the kernel accepts as PT_INTERP."""
 
+DLOPEN_OWNER = b"FDO"
+"""Of the notes in ``.note.dlopen`` (UAPI.12)."""
+NOTES_LIMIT = 1 << 16
+"""Size of a PT_NOTE segment that is read; real ones have some hundred."""
+_BUILD_ID_NOTE = 36
+"""A note with a build ID that is a SHA-1."""
+
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 """O_NONBLOCK: opening a FIFO must not wait for its writer."""
 _ABSENT = frozenset({ENOENT, ENOTDIR, ELOOP, EISDIR, ENXIO, ENODEV})
@@ -292,6 +299,22 @@ class ElfFile:
                 text, end, _ = self.read(segment.offset, min(segment.file_size, _PATH_LIMIT)).partition(b"\0")
                 return os.fsdecode(text) if end and text else None
         return None
+
+    def has_note_of(self, owner: bytes) -> bool:
+        """Return whether a note may be of that owner: the name, ended by NUL, stands in a PT_NOTE segment.
+
+        Raises:
+            ElfError: the file cannot be read.
+        """
+        for segment in self.segments:
+            # Most files have a build ID there and nothing else.
+            if (
+                segment.kind == PT_NOTE
+                and _BUILD_ID_NOTE < segment.file_size <= NOTES_LIMIT
+                and owner + b"\0" in self.read(segment.offset, segment.file_size)
+            ):
+                return True
+        return False
 
     def _read_segments(self, offset: int, entry_size: int, count: int) -> tuple[Segment, ...]:
         program_header = self._layout.program_header

@@ -10,7 +10,7 @@ from struct import Struct
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from safe_uninstall.model.elf import DlopenNote, SymbolTable
-from safe_uninstall.scan.elf_file import PT_NOTE, ElfError, ElfFile, open_elf
+from safe_uninstall.scan.elf_file import DLOPEN_OWNER, NOTES_LIMIT, PT_NOTE, ElfError, ElfFile, open_elf
 
 if TYPE_CHECKING:
     from elftools.elf.structs import ELFStructs
@@ -22,7 +22,7 @@ _STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE = 1, 2, 10
 _STV_DEFAULT, _STV_PROTECTED = 0, 3
 _VER_FLG_BASE, _VER_FLG_WEAK = 1, 2
 
-_NOTE_OWNER, _NOTE_TYPE = b"FDO", 0x407C0C0A
+_DLOPEN_TYPE = 0x407C0C0A
 _PRIORITIES = ("required", "recommended", "suggested")
 
 # In bytes, unless said otherwise.
@@ -32,7 +32,6 @@ _SYMBOLS_LIMIT = 4 << 20
 """Entries."""
 _VERSIONS_LIMIT = 1 << 12
 """Entries and auxiliary entries of one version table; the largest real ones have some hundred."""
-_NOTES_LIMIT = 1 << 16
 _WINDOW = 1 << 16
 
 
@@ -253,7 +252,7 @@ def _iterate_versions(tables: _Tables, tag: int, count_tag: int, prefix: str) ->
 def _read_notes(file: ElfFile) -> Iterator[DlopenNote]:
     header = Struct(file.byte_order + "III")
     for segment in file.segments:
-        if segment.kind != PT_NOTE or segment.file_size > _NOTES_LIMIT:
+        if segment.kind != PT_NOTE or segment.file_size > NOTES_LIMIT:
             continue
         data = file.read(segment.offset, segment.file_size)
         position = 0
@@ -262,7 +261,7 @@ def _read_notes(file: ElfFile) -> Iterator[DlopenNote]:
             start = position + header.size
             # Owner and description are padded to four bytes; so is all that this note's form allows.
             description = start + (owner_size + 3) // 4 * 4
-            if kind == _NOTE_TYPE and data[start : start + owner_size].rstrip(b"\0") == _NOTE_OWNER:
+            if kind == _DLOPEN_TYPE and data[start : start + owner_size].rstrip(b"\0") == DLOPEN_OWNER:
                 yield from _parse_dlopen(data[description : description + size])
             position = description + (size + 3) // 4 * 4
 

@@ -14,6 +14,8 @@ _CHUNK = 1 << 20
 """Bytes read at once."""
 _OVERLAP = 1 << 12
 """Bytes by which two chunks of a source overlap; longer than any file name."""
+_PARSED_LIMIT = 2 << 20
+"""Bytes of a Python source that is parsed."""
 _TYPE, _TYPE_REGULAR = 0o170000, 0o100000
 
 
@@ -26,6 +28,7 @@ class DiskEvidence:
         self._sizes: dict[str, int | None] = {}
         self._digests: dict[tuple[str, str], str | None] = {}
         self._sources: dict[str, dict[str, bool]] = {}
+        self._strings: dict[str, dict[str, bool]] = {}
         self._data: dict[str, dict[str, bool]] = {}
         self._symbols: dict[str, SymbolTable | None] = {}
         self._notes: dict[str, tuple[DlopenNote, ...]] = {}
@@ -60,6 +63,30 @@ class DiskEvidence:
                 standing = self._read_source(path, unknown)
                 known.update((name, name in standing) for name in unknown)
             for name in names:
+                if known[name]:
+                    found.setdefault(name, []).append(path)
+        return {name: tuple(where) for name, where in found.items()}
+
+    def strings_naming(self, names: frozenset[str], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return which of the Python sources ``paths`` hold which of ``names`` in a string.
+
+        Only what holds a name as text is parsed, so that it costs little more than ``sources_naming``.
+
+        Returns:
+            Name to sorted paths; names that stand nowhere are left out.
+        """
+        by_path: dict[str, set[str]] = {}
+        for name, where in self.sources_naming(names, paths).items():
+            for path in where:
+                by_path.setdefault(path, set()).add(name)
+        found: dict[str, list[str]] = {}
+        for path in sorted(by_path):
+            known = self._strings.setdefault(path, {})
+            unknown = frozenset(by_path[path] - known.keys())
+            if unknown:
+                standing = self._read_strings(path, unknown)
+                known.update((name, name in standing) for name in unknown)
+            for name in by_path[path]:
                 if known[name]:
                     found.setdefault(name, []).append(path)
         return {name: tuple(where) for name, where in found.items()}
@@ -131,6 +158,18 @@ class DiskEvidence:
         except OSError:
             pass
         return frozenset(found)
+
+    def _read_strings(self, path: str, names: frozenset[str]) -> frozenset[str]:
+        from safe_uninstall.scan.source_strings import names_in_strings
+
+        size = self.size(path)
+        if size is None or size > _PARSED_LIMIT:
+            # Too long to be written by anybody: as a table it names what it holds.
+            return names
+        try:
+            return names_in_strings(b"".join(self._chunks(path)), names)
+        except OSError:
+            return frozenset()
 
     def _chunks(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of a regular file piece by piece.

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import Abi, ElfObject
 from safe_uninstall.model.environment import Environment, EnvironmentKind
+from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.filesystem import DIRECTORY, FILE, Entry
+from safe_uninstall.model.jit_caches import NoCaches
 from safe_uninstall.model.processes import NoProcesses
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.scan.disk import DiskFileSystem
@@ -13,6 +15,7 @@ from safe_uninstall.scan.distributions import read_distributions
 from safe_uninstall.scan.elf import ElfError, read_elf
 from safe_uninstall.scan.elf_file import ET_DYN, ET_EXEC
 from safe_uninstall.scan.evidence import DiskEvidence
+from safe_uninstall.scan.jit_caches import UserCaches
 from safe_uninstall.scan.processes import ProcTable
 from safe_uninstall.scan.system import read_system_libraries
 
@@ -43,18 +46,27 @@ _PROGRESS_STEP = 5000
 
 
 def scan(
-    environment: Environment, *, variables: Mapping[str, str], progress: Progress | None = None, root: str = "/"
+    environment: Environment,
+    *,
+    variables: Mapping[str, str],
+    progress: Progress | None = None,
+    root: str = "/",
+    consumers_in: Iterable[str] = (),
 ) -> Snapshot:
     """Read an environment; nothing in it is imported or run, and nothing is changed.
 
     Args:
         environment: as ``find_environment`` describes it.
-        variables: environment variables of the process; LD_LIBRARY_PATH is recorded.
+        variables: environment variables of the process; LD_LIBRARY_PATH is recorded, and others say where caches are.
         progress: told how far the scan is.
         root: absolute path of the tree that the paths of ``environment`` are inside of.
+        consumers_in: absolute paths of directories outside the environment whose ELF files may need its libraries.
 
     Returns:
         All facts. What cannot be read is in ``unreadable`` and ``problems``; nothing is dropped in silence.
+
+    Raises:
+        UsageError: one of ``consumers_in`` is no directory.
     """
     files = DiskFileSystem(root)
     if progress is not None:
@@ -66,21 +78,30 @@ def scan(
     if environment.kind not in _WHOLE:
         candidates += _claimed_elsewhere(distributions, visited, files)
     objects, unreadable = _read_objects(candidates, files, progress)
+    outside: dict[str, ElfObject] = {}
+    for directory in consumers_in:
+        found, failed = _read_objects(_below(directory, files, objects), files, progress)
+        outside.update(found)
+        unreadable.update(failed)
     forbidden = [f"cannot list {path}: {reason}" for path, reason in sorted(files.forbidden.items())]
     interpreter = None if environment.interpreter_path is None else files.object(environment.interpreter_path)
     return Snapshot(
         environment=environment,
         distributions=distributions,
         objects=objects,
+        outside=outside,
         unreadable=unreadable,
         leftovers=leftovers,
         system=read_system_libraries(
-            _abis(environment, (*objects.values(), interpreter)), root, interpreters=_interpreters(interpreter)
+            _abis(environment, (*objects.values(), *outside.values(), interpreter)),
+            root,
+            interpreters=_interpreters(interpreter),
         ),
         files=files,
         evidence=DiskEvidence(files),
         # What runs here sees the tree under other paths where it is mounted somewhere else.
         processes=ProcTable() if root == "/" else NoProcesses(),
+        caches=UserCaches(variables) if root == "/" else NoCaches(),
         library_path=_library_path(variables),
         problems=tuple(dict.fromkeys((*problems, *forbidden))),
     )
@@ -143,6 +164,22 @@ def _claimed_elsewhere(
             entry = files.entry(directory, name)
             if entry is not None and entry is not DIRECTORY:
                 yield row.path, entry
+
+
+def _below(directory: str, files: DiskFileSystem, known: Mapping[str, ElfObject]) -> Iterator[tuple[str, Entry]]:
+    """Yield what may be an ELF file below a directory that the user names, the environment's own objects left out."""
+    top = files.real_directory(directory)
+    if top is None:
+        raise UsageError(
+            f"--consumers-in: there is no directory `{directory}`",
+            help=("name one that holds libraries which need some of the environment's",),
+        )
+    for parent, names in files.walk_directories(top, lambda path, _: path.endswith(f"/{TRANSACTION_DIRECTORY}")):
+        head = "" if parent == "/" else parent
+        for name, entry in names.items():
+            path = f"{head}/{name}"
+            if entry is not DIRECTORY and path not in known and name[name.rfind(".") :] not in _TEXT_SUFFIXES:
+                yield path, entry
 
 
 def _read_objects(

@@ -75,6 +75,7 @@ class Disk:
         self.files = dict(files)
         self.objects = dict(objects or {})
         self.hashed: list[str] = []
+        self.searched: list[str] = []
         self.tables: dict[str, SymbolTable] = {}
         self.notes: dict[str, tuple[DlopenNote, ...]] = {}
         self._names: dict[str, dict[str, Entry]] = {"/": {}}
@@ -122,8 +123,16 @@ class Disk:
         found = {name: tuple(path for path, text in texts.items() if name.encode() in text) for name in names}
         return {name: where for name, where in found.items() if where}
 
+    def strings_naming(self, names: frozenset[str], paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return which sources hold which names before a quote, and remember which were asked."""
+        texts = {path: self._content(path) or b"" for path in sorted(paths)}
+        self.searched += texts
+        found = {name: tuple(path for path, text in texts.items() if name.encode() + b"'" in text) for name in names}
+        return {name: where for name, where in found.items() if where}
+
     def data_naming(self, names: frozenset[str], path: str) -> frozenset[str]:
-        """Return which names stand in a file, NUL-terminated."""
+        """Return which names stand in a file, NUL-terminated, and remember that it was asked."""
+        self.searched.append(path)
         content = self._content(path) or b""
         return frozenset(name for name in names if name.encode() + b"\0" in content)
 

@@ -8,7 +8,7 @@ import pytest
 from safe_uninstall.analysis.audit import audit
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.damage import find_damage, is_essential
-from safe_uninstall.analysis.linkage import Baseline
+from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.mixed_cuda import cuda_major, find_mixed_cuda
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.repair import choose_repairs

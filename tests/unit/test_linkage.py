@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from safe_uninstall.analysis.linkage import LinkageJudgement, judge_linkage
+from safe_uninstall.analysis.linkage import judge_linkage
+from safe_uninstall.analysis.losses import LinkageJudgement
 from safe_uninstall.analysis.names import is_host_library, is_stub
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.model.elf import Abi, ElfObject, SymbolTable

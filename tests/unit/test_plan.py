@@ -413,7 +413,7 @@ def test_weak_needs_warn() -> None:
     """A loss whose strength does not block is ``dlopen-lost``."""
     from safe_uninstall.analysis.commands import Commands
     from safe_uninstall.analysis.findings import library_findings
-    from safe_uninstall.analysis.linkage import LibraryLoss, LinkageJudgement
+    from safe_uninstall.analysis.losses import LibraryLoss, LinkageJudgement
     from safe_uninstall.analysis.ownership import Owners, judge_ownership
 
     snap = incident()
