@@ -37,7 +37,7 @@ def this_process(proc: str = "/proc") -> dict[str, Any]:
 def is_running(process: Mapping[str, Any], proc: str = "/proc") -> bool:
     """Return whether a process that ``this_process`` described is there still; what cannot be known is a no."""
     pid, started = process.get("pid"), process.get("started")
-    if not isinstance(pid, int) or started is None or process.get("boot") != _boot(proc):
+    if not isinstance(pid, int) or not isinstance(started, str) or process.get("boot") != _boot(proc):
         return False
     return _started(pid, proc) == started
 

@@ -129,16 +129,39 @@ def test_undone_too_late(make_copy: Copy, workshop: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [UV])
 def test_a_migration_is_one_command(make_copy: Copy, workshop: Path, kind: str) -> None:
-    """The leftovers go and the wheels that torch requires come anew, in one transaction."""
+    """The leftovers go and what torch requires has its own bytes again, proven by a probe, in one transaction."""
     environment = make_copy(kind)
     pins = [f"{name}=={environment.installed()[name]}" for name in SURVIVORS]
-    names = [*LEFTOVERS, *SURVIVORS]
     words = [word for pin in pins for word in ("--install", pin)]
-    done = environment.safe_uninstall("-y", *names, *words, **caches(workshop))
+    done = environment.safe_uninstall("-y", "nvidia-*-cu13", *words, "--probe", "import torch", **caches(workshop))
     assert done.status == 0, done.out + done.err
+    assert "Probe passed: import torch" in done.out
     for name in SURVIVORS:
         assert environment.damaged(name) == []
     environment.run("import torch; torch.ones(2) + 1")
+
+
+@pytest.mark.parametrize("kind", [PIP])
+def test_the_restoration_can_be_taken_back(make_copy: Copy, workshop: Path, kind: str) -> None:
+    """From the kept backup, offline: the contaminated environment again, file by file."""
+    environment = make_copy(kind)
+    before = contents(environment)
+    removed(environment.safe_uninstall("-y", *LEFTOVERS, "--restore", "--keep-backup", **caches(workshop)))
+    assert contents(environment) != before
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}
+    done = environment.safe_uninstall("undo", "-y", **nowhere)
+    assert done.status == 0, done.out + done.err
+    assert contents(environment) == before
+    environment.run("import torch; torch.ones(2) + 1")
+
+
+def contents(environment: Installed) -> dict[str, tuple[int, int, int]]:
+    """Return mode, size and time of every file of the environment that is not ours."""
+    return {
+        path: (state.mode, state.size, state.modified)
+        for path, state in environment.state().items()
+        if "/.safe-uninstall" not in path
+    }
 
 
 def caches(workshop: Path) -> dict[str, str]:
