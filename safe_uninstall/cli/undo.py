@@ -53,6 +53,7 @@ def command(**options: Any) -> int:
     """
     from safe_uninstall.execute.history import choose, read_history
     from safe_uninstall.execute.transaction import refuse_unfinished
+    from safe_uninstall.render.style import printable
     from safe_uninstall.scan.environment import find_environment
 
     common = take_common(options)
@@ -64,7 +65,7 @@ def command(**options: Any) -> int:
     refuse_unfinished(prefix, common.python)
     transactions, problems = read_history(prefix)
     for problem in () if common.quiet else problems:
-        print_talk(f"warning[history]: {problem}")
+        print_talk(f"warning[history]: {printable(problem)}")
     chosen = choose(transactions, options["transaction"], prefix=prefix, python=common.python)
     installer = options["installer"]
     request = Request(

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Purged:
 def read_history(prefix: str) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
     """Return the transactions of an environment, newest first, and which receipts cannot be read, in words."""
     receipts: list[Receipt] = []
-    problems: list[str] = []
+    problems = list(_hidden(prefix))
     for identifier in stored_receipts(prefix):
         try:
             receipts.append(read_receipt(receipt_path(prefix, identifier), prefix))
@@ -202,6 +202,17 @@ class _StoredBackup:
             return self._read_object(entry.path, real, self._stash.location(kept))
         # Whatever else it leads to, such as a file of uv's cache, is where it was, or nowhere.
         return self._read_object(entry.path, os.path.realpath(real), real)
+
+
+def _hidden(prefix: str) -> Iterator[str]:
+    """Yield why nothing is seen of a history that is there: it is for the user alone who made it."""
+    directory = posixpath.dirname(receipt_path(prefix, ""))
+    try:
+        os.listdir(directory)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield f"{directory} cannot be read: {error.strerror}"
 
 
 def _bytes_in(journal: Journal) -> int | None:

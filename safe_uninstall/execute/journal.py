@@ -1,7 +1,8 @@
 """The journal of a transaction: what is about to happen, on disk before it happens.
 
 ``<prefix>/.safe-uninstall/<id>/journal.jsonl``, one JSON object a line, readable by a person. The last complete line
-tells how far a run came; a line cut short by a crash does not count, since what it announces had not begun.
+tells how far a run came; a line cut short by a crash does not count, since what it announces had not begun. Of a
+committed transaction a receipt stays in ``<prefix>/.safe-uninstall/history``.
 """
 
 import json

@@ -178,6 +178,7 @@ class _Run:
         journal.write(
             Step.PREPARED,
             names=list(self._plan.request.names),
+            undoes=self._plan.request.undo,
             removed=sorted(item.label for item in self._leaving),
             installed=brought(self._plan),
             fingerprint=self._plan.fingerprint,

@@ -122,7 +122,7 @@ def hold(trial: Trial, ends: list[str], label: str, *, exact: bool) -> None:
         assert without_byte_code(tree) == without_byte_code(trial.former), label
 
 
-@pytest.mark.parametrize(("keep_backup", "step"), [(True, 1), (False, 5)], ids=["backup", "wheels"])
+@pytest.mark.parametrize(("keep_backup", "step"), [(True, 1), (False, 9)], ids=["backup", "wheels"])
 def test_killed_at_every_change(tmp_path: Path, wheels: Path, keep_backup: bool, step: int) -> None:
     """After SIGKILL and a recovery nothing or everything is back; from a backup byte for byte; and it can go on."""
     calls = count_calls(Trial(tmp_path / "counted", wheels, keep_backup=keep_backup))
@@ -152,7 +152,7 @@ def test_failing_at_every_change(tmp_path: Path, wheels: Path, number: int) -> N
     calls = count_calls(Trial(tmp_path / "counted", wheels, keep_backup=True))
     refused = 10
     ends: list[str] = []
-    for at in range(1, calls + 1, 4):
+    for at in range(1, calls + 1, 6):
         trial = Trial(tmp_path / f"trial{at}", wheels, keep_backup=True)
 
         def action(at: int = at, trial: Trial = trial) -> int:

@@ -429,7 +429,7 @@ def test_a_full_disk_is_found_out_beforehand(place: Place, tmp_path: Path) -> No
     program.write_text(
         "import os, sys\n"
         "class Status:\n"
-        "    f_bavail, f_frsize = 1, 512\n"
+        "    f_bavail, f_frsize = 1, 64\n"
         "os.statvfs = lambda path: Status\n"
         "from safe_uninstall.cli.main import main\n"
         "main(sys.argv[1:])\n"
@@ -440,8 +440,18 @@ def test_a_full_disk_is_found_out_beforehand(place: Place, tmp_path: Path) -> No
     done = call(words, check=False)
     assert done.returncode == 2, done.stdout
     assert "error[space]: there is no room on the file system of `" in done.stdout
-    assert "512 B are available" in done.stdout
+    assert "64 B are available" in done.stdout
     assert done.stdout.rstrip().endswith("Nothing changed.")
+    assert read_tree(place.prefix) == before
+    # What must be fetched is refused before that.
+    shutil.rmtree(tmp_path / "uv-cache", ignore_errors=True)
+    page = tmp_path / "page.html"
+    page.write_text(f'<a href="{place.wheels.as_uri()}/tool-1.0-py3-none-any.whl">tool</a>')
+    words = [sys.executable, program, "-p", place.prefix, "undo", "-y", "--no-index", "--find-links", page]
+    fetching = call(words, check=False)
+    assert fetching.returncode == 2, fetching.stdout
+    assert " for the wheel of tool 1.0, at most), 64 B are available" in fetching.stdout
+    assert "help: set TMPDIR to a directory with room for it" in fetching.stdout
     assert read_tree(place.prefix) == before
 
 

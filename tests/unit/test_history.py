@@ -113,6 +113,18 @@ def test_receipts_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     assert kept.backup(identifier(0)) is None
 
 
+def test_a_history_that_may_not_be_read_is_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user made it; that is said."""
+    stored(tmp_path, None)
+
+    def refuse(_path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    directory = tmp_path / DIRECTORY / HISTORY
+    assert read_history(str(tmp_path)) == ((), (f"{directory} cannot be read: Permission denied",))
+
+
 @pytest.fixture
 def libraries(environment: EnvironmentBuilder, tmp_path: Path) -> EnvironmentBuilder:
     """Return an environment with a distribution that has libraries, links to them, and others."""
