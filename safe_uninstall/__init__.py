@@ -24,15 +24,18 @@ __all__ = ["__version__", "execute", "plan", "scan"]
 __version__ = "0.1.0"
 
 
-def scan(environment: str | Environment | None = None) -> Snapshot:
+def scan(environment: str | Environment | None = None, *, consumers_in: tuple[str, ...] = ()) -> Snapshot:
     """Read an environment; nothing in it is imported, run or changed.
 
     Args:
         environment: what ``-p`` takes (an interpreter, a venv directory, a prefix), an ``Environment``, or None
             for the one that the process is in.
+        consumers_in: directories outside of it whose libraries may need some of the environment's; a request about
+            the snapshot names the same.
 
     Raises:
         EnvironmentNotFound: there is none there.
+        UsageError: one of the directories is none.
     """
     import os
 
@@ -41,7 +44,7 @@ def scan(environment: str | Environment | None = None) -> Snapshot:
 
     if environment is None or isinstance(environment, str):
         environment = find_environment(environment, variables=os.environ, directory=os.getcwd())
-    return take(environment, variables=os.environ)
+    return take(environment, variables=os.environ, consumers_in=tuple(map(os.path.abspath, consumers_in)))
 
 
 def plan(snapshot: Snapshot, request: Request) -> Plan:
@@ -76,7 +79,7 @@ def execute(plan: Plan) -> Outcome:
     return carry_out(
         plan,
         document=plan_document(plan, __version__),
-        rescan=lambda: take(plan.environment, variables=os.environ),
+        rescan=lambda: take(plan.environment, variables=os.environ, consumers_in=plan.request.consumers_in),
         replan=lambda snapshot: make_plan(snapshot, plan.request, probes=plan.probes),
         prober=lambda code: run_probe(plan.environment, code, timeout=plan.request.probe_timeout, variables=os.environ),
     )

@@ -95,6 +95,7 @@ def request_options(request: Request, rewrites: tuple[Rewrite, ...]) -> Iterator
         ("--install", request.install),
         ("--accept-loss", request.accepted_losses),
         ("--find-links", request.find_links),
+        ("--consumers-in", request.consumers_in),
         ("--probe", request.probes),
     ):
         for value in values:

@@ -9,7 +9,7 @@ from safe_uninstall.analysis.guards import reference
 from safe_uninstall.analysis.linkage import in_words
 from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.metadata import unmet_requirements
-from safe_uninstall.analysis.mixed_cuda import MixedCuda, find_mixed_cuda
+from safe_uninstall.analysis.mixed_cuda import find_mixed_cuda, mixed_cuda_finding
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.repair import Repairs, choose_repairs
 from safe_uninstall.analysis.unmet import Unmet, UnmetNeed, find_unmet
@@ -41,7 +41,7 @@ def audit(
     findings = [
         *damage_findings(repairs, commands),
         *_unmet_findings(owners, find_unmet(snapshot, owners, baseline), commands),
-        *(_mixed_cuda(item) for item in find_mixed_cuda(snapshot, owners, baseline)),
+        *(mixed_cuda_finding(item) for item in find_mixed_cuda(snapshot, owners, baseline)),
         *_requirements(snapshot),
         *_duplicates(snapshot.distributions),
         *_records(snapshot.distributions, commands),
@@ -185,18 +185,6 @@ def _consumers(need: UnmetNeed, owners: Owners) -> Iterator[Consumer]:
             strength=Strength.LINKED,
             how=in_words(bound),
         )
-
-
-def _mixed_cuda(item: MixedCuda) -> Finding:
-    majors = " and ".join(f"CUDA {major}" for major in item.majors)
-    return Finding(
-        code=Code.MIXED_CUDA,
-        severity=Severity.WARNING,
-        message=f"`{item.consumer.name}` {item.consumer.version} loads libraries of {majors}",
-        distribution=reference(item.consumer),
-        path=item.libraries[0][0],
-        notes=tuple(f"{path} is of {holder.label}" for path, holder in item.libraries),
-    )
 
 
 def _requirements(snapshot: Snapshot) -> Iterator[Finding]:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from safe_uninstall.analysis.linkage import judge_linkage
-from safe_uninstall.analysis.loads import Baseline
+from safe_uninstall.analysis.loads import Baseline, Loads
 from safe_uninstall.analysis.losses import LinkageJudgement
 from safe_uninstall.analysis.metadata import LostRequirement, lost_requirements, unmet_requirements
 from safe_uninstall.analysis.observed import Observed
 from safe_uninstall.analysis.ownership import Match, Overwritten, Owners, Ownership, compare, judge_ownership
+from safe_uninstall.analysis.paths import View
 from safe_uninstall.model.distribution import Distribution, Record, RecordState
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.linkage import Strength
@@ -86,7 +87,8 @@ class ChangeJudge:
         """
         self._snapshot = snapshot
         self._owners = owners
-        self._baseline = Baseline(snapshot, use_library_path=use_library_path)
+        self.baseline = Baseline(snapshot, use_library_path=use_library_path)
+        """Loads over the environment as it is."""
         self._observed = Observed(snapshot, probes)
         self._known: dict[tuple[frozenset[str], frozenset[str], frozenset[int], frozenset[str]], Judgement] = {}
 
@@ -104,6 +106,19 @@ class ChangeJudge:
             judgement = self._known[key] = self._judge(change)
         return judgement
 
+    def outcome(self, judgement: Judgement) -> Loads:
+        """Return the loads over the environment as a change leaves it."""
+        view = View(self._snapshot.files, deleted=self.deleted(judgement), added=_added(judgement.change.wheels))
+        return Loads(self._snapshot, view, self.baseline.library_path)
+
+    def gone(self, judgement: Judgement) -> frozenset[str]:
+        """Return the canonical paths that are there no longer in the outcome."""
+        return self.deleted(judgement) - judgement.written.keys()
+
+    def deleted(self, judgement: Judgement) -> frozenset[str]:
+        """Return the canonical paths that are taken away, those included that a wheel then writes anew."""
+        return judgement.ownership.deleted | self._replaced(judgement.change)
+
     def _judge(self, change: Change) -> Judgement:
         snapshot = self._snapshot
         gone = {item.metadata_path for item in change.leaving}
@@ -113,7 +128,7 @@ class ChangeJudge:
         deleted = ownership.deleted | self._replaced(change)
         added = _added(change.wheels)
         linkage = judge_linkage(
-            snapshot, self._owners, deleted=deleted, leaving=change.leaving, added=added, baseline=self._baseline
+            snapshot, self._owners, deleted=deleted, leaving=change.leaving, added=added, baseline=self.baseline
         )
         linkage = _without_orphans(linkage, ownership)
         comers = tuple(as_distribution(wheel, snapshot) for wheel in change.installed)

@@ -1,16 +1,35 @@
 """Consumers whose CUDA libraries come from wheels of different CUDA majors."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from safe_uninstall.analysis.change import ChangeJudge, Judgement
+from safe_uninstall.analysis.guards import reference
+from safe_uninstall.analysis.loader import Loaded
 from safe_uninstall.analysis.loads import Baseline
+from safe_uninstall.analysis.names import names_of
 from safe_uninstall.analysis.ownership import Match, Owners, compare
 from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.elf import ElfObject
+from safe_uninstall.model.names import normalize_name
+from safe_uninstall.model.plan import Code, DistributionRef, Finding, Severity
 from safe_uninstall.model.snapshot import Snapshot
+from safe_uninstall.model.wheel import Wheel
 
 _CUDA_WHEEL = re.compile(r"-cu(?P<major>1[0-9])(?:[0-9])?$")
 """``nvidia-cudnn-cu12``, ``librmm-cu13``, ``…-cu118``: the suffix that NVIDIA's and RAPIDS' wheels carry."""
+_LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedLibrary:
+    """A library that a consumer loads, and whose bytes it holds."""
+
+    path: str
+    holder: DistributionRef
+    required: str | None = None
+    """The consumer's requirement, its marker left out, of another distribution that claims the path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +37,8 @@ class MixedCuda:
     """One distribution that loads libraries of several CUDA majors."""
 
     consumer: Distribution
-    libraries: tuple[tuple[str, Distribution], ...]
-    """(path of a library, the distribution whose bytes it holds), the rarer majors first, then by path."""
+    libraries: tuple[MixedLibrary, ...]
+    """The rarer majors first, then by path."""
     majors: tuple[int, ...]
     """Sorted."""
 
@@ -41,57 +60,136 @@ def find_mixed_cuda(snapshot: Snapshot, owners: Owners, baseline: Baseline) -> t
         owners: who claims which path.
         baseline: the loads of the environment as it is.
     """
-    if len({cuda_major(item.name) for item in snapshot.distributions} - {None}) < 2:
+    if not _are_several(item.name for item in snapshot.distributions):
         return ()
-    bytes_of = _Bytes(snapshot, owners)
-    found: dict[str, dict[str, Distribution]] = {}
-    consumers: dict[str, Distribution] = {}
+    loaded = _Loaded(snapshot, owners, ())
     for path in sorted(snapshot.objects):
         owner = next(iter(owners.of(path)), None)
-        if owner is None or cuda_major(owner.name) is not None:
-            continue
-        for item in baseline.trace(snapshot.objects[path]).objects:
-            holder = bytes_of.holder(item.real_path)
-            if holder is not None:
-                consumers[owner.metadata_path] = owner
-                found.setdefault(owner.metadata_path, {})[item.real_path] = holder
-    mixed = []
-    for key, libraries in found.items():
-        majors = [cuda_major(holder.name) or 0 for holder in libraries.values()]
-        if len(set(majors)) > 1:
-            mixed.append(
-                MixedCuda(
-                    consumer=consumers[key],
-                    libraries=tuple(sorted(libraries.items(), key=lambda pair: (_count(majors, pair[1]), pair[0]))),
-                    majors=tuple(sorted(set(majors))),
-                )
-            )
-    return tuple(sorted(mixed, key=lambda item: item.consumer.name))
+        if owner is not None and cuda_major(owner.name) is None:
+            loaded.add(owner, baseline.trace(snapshot.objects[path]).objects)
+    return loaded.mixed()
 
 
-def _count(majors: Iterable[int], holder: Distribution) -> int:
-    return sum(1 for major in majors if major == cuda_major(holder.name))
+def mixed_cuda_afterwards(
+    snapshot: Snapshot, owners: Owners, judge: ChangeJudge, judgement: Judgement
+) -> tuple[MixedCuda, ...]:
+    """Return the same for the outcome of a change, of the distributions whose libraries it touches.
+
+    Args:
+        snapshot: the baseline.
+        owners: who claims which path.
+        judge: who judged the change.
+        judgement: what it does.
+    """
+    change = judgement.change
+    if not _are_several((*(item.name for item in snapshot.distributions), *(wheel.name for wheel in change.wheels))):
+        return ()
+    ownership = judgement.ownership
+    touched = snapshot.objects.keys() & {*ownership.deleted, *ownership.released, *judgement.written}
+    names = {name for path in touched for name in names_of(path, snapshot.objects[path])}
+    added = {path: item for wheel in change.wheels for path, item in wheel.objects.items()}
+    names.update(name for path, item in added.items() for name in names_of(path, item))
+    gone = judge.gone(judgement)
+    going = {item.metadata_path for item in change.leaving}
+    loads = judge.outcome(judgement)
+    loaded = _Loaded(snapshot, owners, change.wheels)
+    for path in sorted(judge.baseline.names.reaching(names) - gone):
+        owner = next((item for item in owners.of(path) if item.metadata_path not in going), None)
+        if owner is not None and cuda_major(owner.name) is None:
+            root: ElfObject = added.get(path) or judge.baseline.objects[path]
+            loaded.add(owner, loads.trace(root).objects)
+    return loaded.mixed()
 
 
-class _Bytes:
-    """Whose bytes a library holds, among the wheels that carry a CUDA major."""
+def mixed_cuda_finding(item: MixedCuda) -> Finding:
+    """Return what there is to tell of one consumer."""
+    majors = " and ".join(f"CUDA {major}" for major in item.majors)
+    return Finding(
+        code=Code.MIXED_CUDA,
+        severity=Severity.WARNING,
+        message=f"`{item.consumer.name}` {item.consumer.version} loads libraries of {majors}",
+        distribution=reference(item.consumer),
+        path=item.libraries[0].path,
+        notes=tuple(
+            f"{library.path} is of {library.holder.label}"
+            + ("" if library.required is None else f", where {library.required} is required")
+            for library in item.libraries
+        ),
+    )
 
-    def __init__(self, snapshot: Snapshot, owners: Owners) -> None:
+
+def _are_several(names: Iterable[str]) -> bool:
+    """Return whether the distributions of these names are of different CUDA majors."""
+    return len({cuda_major(name) for name in names} - {None}) > 1
+
+
+class _Loaded:
+    """The CUDA libraries that each distribution loads."""
+
+    def __init__(self, snapshot: Snapshot, owners: Owners, wheels: tuple[Wheel, ...]) -> None:
         self._evidence = snapshot.evidence
         self._owners = owners
-        self._known: dict[str, Distribution | None] = {}
+        self._wheels = tuple((wheel, frozenset(row.path for row in wheel.rows)) for wheel in wheels)
+        self._holders: dict[str, DistributionRef | None] = {}
+        self._consumers: dict[str, Distribution] = {}
+        self._found: dict[str, dict[str, DistributionRef]] = {}
 
-    def holder(self, path: str) -> Distribution | None:
-        if path not in self._known:
-            self._known[path] = self._find(path)
-        return self._known[path]
+    def add(self, consumer: Distribution, objects: Iterable[Loaded]) -> None:
+        """Note what one load of a consumer brings in."""
+        for item in objects:
+            holder = self._holder(item.real_path)
+            if holder is not None:
+                self._consumers[consumer.metadata_path] = consumer
+                self._found.setdefault(consumer.metadata_path, {})[item.real_path] = holder
 
-    def _find(self, path: str) -> Distribution | None:
-        claimed = [item for item in self._owners.of(path) if cuda_major(item.name) is not None]
-        if len(claimed) < 2:
-            return claimed[0] if claimed else None
-        rows: Mapping[str, Match] = {
-            item.metadata_path: next(compare(self._evidence, row) for row in item.record.rows if row.path == path)
-            for item in claimed
-        }
-        return next((item for item in claimed if rows[item.metadata_path] is Match.SAME), None)
+    def mixed(self) -> tuple[MixedCuda, ...]:
+        """Return the consumers with libraries of several majors."""
+        return tuple(sorted(self._mixed(), key=lambda item: item.consumer.name))
+
+    def _mixed(self) -> Iterator[MixedCuda]:
+        for key, holders in self._found.items():
+            majors = [cuda_major(holder.name) or 0 for holder in holders.values()]
+            if len(set(majors)) < 2:
+                continue
+            counts = {major: majors.count(major) for major in majors}
+            libraries = [
+                MixedLibrary(path=path, holder=holder, required=self._required(self._consumers[key], path, holder))
+                for path, holder in holders.items()
+            ]
+            libraries.sort(key=lambda item: (counts[cuda_major(item.holder.name) or 0], item.path))
+            yield MixedCuda(
+                consumer=self._consumers[key], libraries=tuple(libraries), majors=tuple(sorted(set(majors)))
+            )
+
+    def _required(self, consumer: Distribution, path: str, holder: DistributionRef) -> str | None:
+        claiming = {item.name for item in self._owners.of(path)} - {holder.name}
+        for text in consumer.requires:
+            match = _LEADING_NAME.match(text)
+            if match is not None and normalize_name(match[1]) in claiming:
+                return text.partition(";")[0].strip()
+        return None
+
+    def _holder(self, path: str) -> DistributionRef | None:
+        """Return whose bytes a library holds, among the wheels that carry a CUDA major."""
+        if path not in self._holders:
+            self._holders[path] = self._find_holder(path)
+        return self._holders[path]
+
+    def _find_holder(self, path: str) -> DistributionRef | None:
+        writer = next((wheel for wheel, rows in reversed(self._wheels) if path in rows), None)
+        if writer is not None:
+            is_cuda = cuda_major(writer.name) is not None
+            return DistributionRef(name=writer.name, version=writer.version) if is_cuda else None
+        claiming = [item for item in self._owners.of(path) if cuda_major(item.name) is not None]
+        if len(claiming) > 1:
+            claiming = self._matching(claiming, path)
+        return reference(claiming[0]) if claiming else None
+
+    def _matching(self, claiming: list[Distribution], path: str) -> list[Distribution]:
+        """Return those whose bytes a shared library holds; its hash is asked for only where its size does not tell."""
+        size = self._evidence.size(path)
+        rows = [(item, next(row for row in item.record.rows if row.path == path)) for item in claiming]
+        fitting = [(item, row) for item, row in rows if row.size in (None, size)]
+        if len(fitting) < 2:
+            return [item for item, _ in fitting]
+        return [item for item, row in fitting if compare(self._evidence, row) is Match.SAME]

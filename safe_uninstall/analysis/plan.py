@@ -73,6 +73,7 @@ def make_plan(
     planner = _Planner(snapshot, request, commands, owners, judge, wheels, acceptance, history)
     decision = planner.decide(ask(snapshot, request, wheels, commands))
     judgement = decision.judgement
+    notices = () if decision.verdict is Verdict.BLOCK else planner.notices(judgement)
     released = {path: kept for path, kept in judgement.ownership.released.items() if path not in judgement.written}
     parts = fingerprint_parts(snapshot, deleted=judgement.ownership.deleted, released=judgement.ownership.released)
     change = judgement.change
@@ -90,7 +91,7 @@ def make_plan(
             cascaded=decision.cascaded,
             substituted=decision.substituted,
         ),
-        findings=tuple(sorted(decision.findings, key=_order)),
+        findings=tuple(sorted((*decision.findings, *notices), key=_order)),
         alternatives=decision.alternatives,
         prediction=Prediction(
             removed=frozenset(item.metadata_path for item in change.leaving),
@@ -155,8 +156,23 @@ class _Planner:
         else:
             decision = _Decision(verdict=Verdict.BLOCK, judgement=judgement, findings=findings)
         # What a rewrite avoids could be accepted, and so could what only a rewrite would lose.
-        self._acceptance.check((*findings, *decision.findings))
+        notices = self.notices(decision.judgement) if self._request.accepted_losses else ()
+        self._acceptance.check((*findings, *decision.findings, *notices))
         return decision
+
+    def notices(self, judgement: Judgement) -> tuple[Finding, ...]:
+        """Return what is to be told of a change beside what it loses for certain."""
+        ownership = judgement.ownership
+        objects = self._snapshot.objects.keys()
+        if (
+            objects.isdisjoint(ownership.deleted)
+            and objects.isdisjoint(ownership.released)
+            and not any(wheel.objects for wheel in judgement.change.wheels)
+        ):
+            return ()
+        from safe_uninstall.analysis.notices import notices
+
+        return tuple(notices(self._snapshot, self._owners, self._judge, judgement, self._commands))
 
     def _repaired(self) -> _Decision:
         """Restore what is damaged and can be restored without a choice that only the user can make."""

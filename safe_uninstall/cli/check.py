@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from safe_uninstall import __version__
-from safe_uninstall.cli.options import common_options, take_common
+from safe_uninstall.cli.options import common_options, consumers_option, take_common, take_consumers
 from safe_uninstall.cli.output import ProgressLine, print_data, terminal_width
 from safe_uninstall.cli.unfinished import warn_of_unfinished
 from safe_uninstall.execute.programs import find_programs
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Let LD_LIBRARY_PATH of this shell count as a place where libraries are found.",
 )
+@consumers_option
 @click.option("--break-system-packages", is_flag=True, help="Change a Python that its distributor manages (PEP 668).")
 @common_options
 def command(**options: Any) -> int:
@@ -65,6 +66,7 @@ def command(**options: Any) -> int:
         find_links=tuple(os.path.abspath(place) if os.path.exists(place) else place for place in options["find_links"]),
         no_index=options["no_index"],
         use_library_path=options["use_ld_library_path"],
+        consumers_in=take_consumers(options),
         break_system_packages=options["break_system_packages"],
         python=common.python,
         programs=find_programs(),
@@ -81,7 +83,7 @@ def _audit(common: Common, options: dict[str, Any], environment: Environment, *,
     line = ProgressLine(enabled=not common.quiet and not as_json)
     programs = find_programs()
     try:
-        snapshot = scan(environment, variables=os.environ, progress=line.update)
+        snapshot = scan(environment, variables=os.environ, progress=line.update, consumers_in=take_consumers(options))
         line.update("judging")
         findings = audit(
             snapshot,

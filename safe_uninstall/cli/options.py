@@ -59,6 +59,23 @@ def common_options(function: Function) -> Function:
     return function
 
 
+def consumers_option(function: Function) -> Function:
+    """Add ``--consumers-in``."""
+    return click.option(
+        "--consumers-in",
+        multiple=True,
+        type=click.Path(),
+        metavar="DIR",
+        help="Count the libraries below DIR, outside the environment, as consumers too; they are never deleted.",
+    )(function)
+
+
+def take_consumers(options: dict[str, Any]) -> tuple[str, ...]:
+    """Take the directories of ``--consumers-in`` out of a command's keywords, made absolute."""
+    # ``apply`` may run in another directory.
+    return tuple(os.path.abspath(directory) for directory in options.pop("consumers_in"))
+
+
 def take_common(options: dict[str, Any]) -> Common:
     """Take the common options out of a command's keywords."""
     return Common(

@@ -56,6 +56,7 @@ class SavedPlan:
             repair=asked.get("repair", False),
             undo=asked.get("undo"),
             use_library_path=asked.get("use_library_path", False),
+            consumers_in=tuple(asked.get("consumers_in", ())),
             break_system_packages=asked.get("break_system_packages", False),
             refuse_in_use=asked.get("refuse_in_use", False),
             probes=tuple(asked.get("probes", ())),

@@ -143,7 +143,12 @@ class PlanRun:
     def _scan(self, environment: Environment) -> Snapshot:
         from safe_uninstall.scan.snapshot import scan
 
-        return scan(environment, variables=os.environ, progress=self._line.update)
+        return scan(
+            environment,
+            variables=os.environ,
+            progress=self._line.update,
+            consumers_in=self._request.consumers_in,
+        )
 
     def _probe(self, environment: Environment) -> None:
         """Run the probes, once for all plans of this run."""

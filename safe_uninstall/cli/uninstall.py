@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from safe_uninstall import __version__
-from safe_uninstall.cli.options import common_options, take_common
+from safe_uninstall.cli.options import common_options, consumers_option, take_common, take_consumers
 from safe_uninstall.cli.run import PlanRun, RunOptions
 from safe_uninstall.execute.programs import find_programs
 from safe_uninstall.model.environment import InstallerKind
@@ -83,6 +83,7 @@ class _Code(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     is_flag=True,
     help="Let LD_LIBRARY_PATH of this shell count as a place where libraries are found.",
 )
+@consumers_option
 @click.option("--refuse-in-use", is_flag=True, help="Stop if a running process uses a file that would go.")
 @click.option(
     "--probe",
@@ -126,6 +127,7 @@ def command(**options: Any) -> int:  # fmt: skip
         find_links=tuple(os.path.abspath(place) if os.path.exists(place) else place for place in options["find_links"]),
         no_index=options["no_index"],
         use_library_path=options["use_ld_library_path"],
+        consumers_in=take_consumers(options),
         break_system_packages=options["break_system_packages"],
         refuse_in_use=options["refuse_in_use"],
         probes=options["probe"],

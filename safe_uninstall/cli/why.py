@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from safe_uninstall.cli.options import common_options, take_common
+from safe_uninstall.cli.options import common_options, consumers_option, take_common, take_consumers
 from safe_uninstall.cli.output import print_data
 from safe_uninstall.cli.unfinished import warn_of_unfinished
 
@@ -15,6 +15,7 @@ from safe_uninstall.cli.unfinished import warn_of_unfinished
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+@consumers_option
 @common_options
 def command(**options: Any) -> int:
     """Say of a soname, a file or a distribution who provides it, who claims it and who needs it."""
@@ -30,7 +31,7 @@ def command(**options: Any) -> int:
     common = take_common(options)
     environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
     warn_of_unfinished(environment, common)
-    snapshot = scan(environment, variables=os.environ)
+    snapshot = scan(environment, variables=os.environ, consumers_in=take_consumers(options))
     owners = Owners(snapshot.distributions)
     graph = build_graph(snapshot, owners)
     answers = tuple(explain_name(snapshot, graph, owners, name) for name in options["names"])

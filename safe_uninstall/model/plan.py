@@ -95,6 +95,8 @@ class Request:
     """Whether no index may be asked for wheels."""
     use_library_path: bool = False
     """Whether LD_LIBRARY_PATH of the planning shell binds."""
+    consumers_in: tuple[str, ...] = ()
+    """Absolute paths of directories outside the environment whose ELF files count as consumers."""
     break_system_packages: bool = False
     refuse_in_use: bool = False
     """Whether files that a running process uses may not go."""

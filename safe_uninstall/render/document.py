@@ -44,6 +44,7 @@ def plan_document(plan: Plan, tool_version: str) -> Document:
             "repair": plan.request.repair,
             "undo": plan.request.undo,
             "use_library_path": plan.request.use_library_path,
+            "consumers_in": list(plan.request.consumers_in),
             "break_system_packages": plan.request.break_system_packages,
             "installer": None if plan.request.installer is None else plan.request.installer.value,
             "refuse_in_use": plan.request.refuse_in_use,

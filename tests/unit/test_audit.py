@@ -87,7 +87,7 @@ def test_the_contaminated_state_is_told_with_both_ways_out() -> None:
     assert mixed.message == "`torch` 2.9.1 loads libraries of CUDA 12 and CUDA 13"
     assert mixed.notes == (
         f"{at(CUBLAS)} is of nvidia-cublas-cu12 12.8",
-        f"{at(CUDNN)} is of nvidia-cudnn-cu13 9.24.0.43",
+        f"{at(CUDNN)} is of nvidia-cudnn-cu13 9.24.0.43, where nvidia-cudnn-cu12==9.10.2.21 is required",
     )
 
 
@@ -375,7 +375,7 @@ def test_among_several_owners_the_one_whose_bytes_are_there_counts() -> None:
     snap = incident()
     (mixed,) = find_mixed_cuda(snap, Owners(snap.distributions), Baseline(snap))
     assert (mixed.consumer.name, mixed.majors) == ("torch", (12, 13))
-    assert [(path, holder.name) for path, holder in mixed.libraries] == [
+    assert [(item.path, item.holder.name) for item in mixed.libraries] == [
         (at(CUBLAS), "nvidia-cublas-cu12"),
         (at(CUDNN), "nvidia-cudnn-cu13"),
     ]

@@ -71,6 +71,7 @@ def test_a_plan() -> None:
             "repair": False,
             "undo": None,
             "use_library_path": False,
+            "consumers_in": [],
             "break_system_packages": False,
             "installer": None,
             "refuse_in_use": False,
