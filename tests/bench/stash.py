@@ -22,6 +22,7 @@ def measure(environment: Installed, pairs: int) -> tuple[list[float], list[float
     """
     distributions = [item for item in scan(str(environment.prefix)).distributions if item.name in _NAMES]
     paths = sorted({row.path for item in distributions for row in item.record.rows if os.path.lexists(row.path)})
+    relative = [os.path.relpath(path, environment.prefix) for path in paths]
     place = environment.prefix / "bench"
     times: tuple[list[float], list[float]] = ([], [])
     used = 0
@@ -33,7 +34,8 @@ def measure(environment: Installed, pairs: int) -> tuple[list[float], list[float
             if index == 0:
                 Stash(str(place / "stash")).keep(paths, [])
             else:
-                subprocess.run(["cp", "-al", "--parents", "--target-directory", str(place), *paths], check=True)
+                words = ["cp", "-al", "--parents", "--target-directory", str(place), *relative]
+                subprocess.run(words, check=True, cwd=environment.prefix)
             times[index].append(time.perf_counter() - start)
             used = free - _free(place) if index == 0 else used
             shutil.rmtree(place)
