@@ -31,7 +31,7 @@ def test_a_distribution_goes_and_what_others_own_stays(tmp_path: Path, target: b
     done = safe_uninstall("-y", "-p", builder.site_packages if by_site else builder.prefix, "one")
     assert done.status == 0, done.out + done.err
     left = {path.name for path in builder.site_packages.iterdir()} - {"bin", "lib"}
-    assert left == {"shared", "two.py", "two-1.0.dist-info"} | ({".lock"} if target else set())
+    assert left == {"shared", "two.py", "two-1.0.dist-info"} | ({".lock", ".safe-uninstall"} if target else set())
     assert (builder.site_packages / "shared" / "one.py").exists()
     assert os.listdir(builder.bin) == ["two"]
 
