@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from safe_uninstall.analysis.change import ChangeJudge, Judgement
 from safe_uninstall.analysis.loads import Loads
 from safe_uninstall.analysis.losses import LibraryLoss
-from safe_uninstall.analysis.names import is_host_library, is_stub, names_of
+from safe_uninstall.analysis.names import is_host_library, is_stub, is_tagged_module, names_of
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import Abi, ElfObject
@@ -25,9 +25,9 @@ _LIBRARY = re.compile(r"lib.+\.so(\.\d+)*|.+\.so(\.\d+)+")
 """File names by which anybody opens a library; modules and plugins are opened by path, and have any name."""
 _LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
-_OBJECTS_BUDGET = 128 << 20
+_OBJECTS_BUDGET = 64 << 20
 """Bytes of the ELF files that are searched though nothing relates them to what goes."""
-_SOURCES_BUDGET = 4 << 20
+_SOURCES_BUDGET = 2 << 20
 """Bytes of such Python sources."""
 _SOURCE_SIZE = 1 << 14
 """Bytes that a source counts for whose row of RECORD has no size."""
@@ -42,8 +42,8 @@ def named_losses(
     under that name in another place.
 
     All files of survivors are searched that are related to what goes: which require it, load libraries of it, or have
-    files in the same package. Of the others the smallest, up to a limit: none is left out in an ordinary environment,
-    and in one of gigabytes it takes no more than a tenth of a second.
+    files in the same package. Of the others the smallest, up to a limit, so that what has nothing to do with them stays
+    a matter of milliseconds.
 
     Args:
         snapshot: the baseline.
@@ -66,7 +66,7 @@ def _names(snapshot: Snapshot, gone: Set[str], known: Set[str]) -> dict[str, str
         if not item.is_dynamic or is_stub(path):
             continue
         for name in names_of(path, item):
-            if _LIBRARY.fullmatch(name) and name not in known and not is_host_library(name):
+            if name not in known and _LIBRARY.fullmatch(name) and not (is_host_library(name) or is_tagged_module(name)):
                 names.setdefault(name, path)
     return names
 

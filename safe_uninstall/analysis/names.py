@@ -1,6 +1,7 @@
 """Which objects may meet which needs, by name alone: a cheap bound on what a change can touch."""
 
 import posixpath
+import re
 from collections.abc import Iterable, Mapping, Set
 from types import MappingProxyType
 
@@ -32,6 +33,8 @@ HOST_LIBRARIES = frozenset(
 )
 """Libraries that are the host's to provide, never a wheel's: glibc's own (its ``shlib-versions``) and the driver's."""
 
+_TAGGED_MODULE = re.compile(r"\.(cpython-\w[\w-]*|pypy\w[\w-]*|abi3[\w-]*)\.so$")
+
 _NOTHING: Mapping[str, ElfObject] = MappingProxyType({})
 
 
@@ -43,6 +46,11 @@ def is_host_library(name: str) -> bool:
 def is_stub(path: str) -> bool:
     """Return whether a path is a stub library: made to link against, never to be loaded."""
     return posixpath.basename(posixpath.dirname(path)) == "stubs"
+
+
+def is_tagged_module(name: str) -> bool:
+    """Return whether a file name is that of an extension module (PEP 3149); others may be one without a tag."""
+    return _TAGGED_MODULE.search(name) is not None
 
 
 class NeedNames:

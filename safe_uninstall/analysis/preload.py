@@ -6,20 +6,16 @@ root whose closure holds the object, or Python source that names its file.
 """
 
 import posixpath
-import re
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from safe_uninstall.analysis.loader import Trace
-from safe_uninstall.analysis.names import NeedNames, is_stub
+from safe_uninstall.analysis.names import NeedNames, is_stub, is_tagged_module
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import Abi, ElfObject
 from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.snapshot import Snapshot
-
-_TAGGED_MODULE = re.compile(r"\.(cpython-\w[\w-]*|pypy\w[\w-]*|abi3[\w-]*)\.so$")
-"""File names of extension modules (PEP 3149); any other ``.so`` must export ``PyInit_<name>``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +105,7 @@ class Preloads:
     def is_import_root(self, path: str) -> bool:
         """Return whether an object is an extension module, by its name (PEP 3149) or its ``PyInit`` symbol."""
         name = posixpath.basename(path)
-        if _TAGGED_MODULE.search(name):
+        if is_tagged_module(name):
             return True
         if not name.endswith(".so") or name.startswith("lib"):
             return False

@@ -119,6 +119,22 @@ def test_every_field_in_every_class_and_byte_order(
     )
 
 
+@pytest.mark.parametrize(
+    ("notes", "has"),
+    [
+        ((Note("FDO", 0x407C0C0A, b'[{"soname":["libx.so"]}]'),), True),
+        ((Note("GNU", 3, bytes(20)), Note("FDO", 0x407C0C0A, b"[]")), True),
+        ((Note("GNU", 3, bytes(20)), Note("GNU", 5, bytes(64))), False),
+        ((Note("FDO", 1, b""),), False),
+        ((Note("GNU", 5, bytes(1 << 17)), Note("FDO", 0x407C0C0A, b"[]")), False),
+        ((), False),
+    ],
+)
+def test_notes_of_what_is_opened_are_noticed(tmp_path: Path, notes: tuple[Note, ...], has: bool) -> None:
+    """They are read when somebody asks; a segment of a build ID alone, or one that is too large to be true, is none."""
+    assert read_valid(tmp_path, elf_bytes(notes=notes)).has_dlopen_notes is has
+
+
 def test_absent_entries_are_none(tmp_path: Path) -> None:
     """A library without soname, search paths and needs has none of them, rather than empty ones."""
     found = read_valid(tmp_path, elf_bytes())

@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import sysconfig
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tests.support.elf_writer import (
 )
 
 CLASSES = [(64, True, 62), (64, False, 21), (32, True, 3), (32, False, 8)]
+DT_INIT, DT_FINI = 12, 13
 BASE = 0x40000
 """Address of the first byte of the files that the writer makes."""
 
@@ -105,6 +107,69 @@ def put_with_os(tmp_path: Path, data: bytes) -> str:
     os.write(descriptor, data)
     os.close(descriptor)
     return path
+
+
+class TestStrings:
+    """Names in the strings of Python source."""
+
+    @pytest.mark.parametrize(
+        ("text", "stands"),
+        [
+            (b'CDLL("libx.so")', True),
+            (b"CDLL(b'libx.so')", True),
+            (b"f'{base}/libx.so'", True),
+            (b"x = 'nvidia/lib/libx.so'", True),
+            (b"def f():\n    'open it'\n    return ['libx.so']", True),
+            (b"SOURCE = 'void *handle = dlopen(\"libx.so\", RTLD_LAZY);'", True),
+            (b"x = 1  # libx.so", False),
+            (b"'''Opens \"libx.so\" when asked.'''", False),
+            (b"def f():\n    '''libx.so'''", False),
+            (b"raise OSError('libx.so is missing')", False),
+            (b"raise OSError('install libx.so')", False),
+            (b"x = 'mylibx.so'", False),
+            (b"x = 'libx.so.1'", False),
+            (b"x = 'libx.so.*'", False),
+            (b"libx.so", False),
+            (b"x = '\\d'; y = 'libx.so'", True),
+            (b"print 'this is Python 2, libx.so'", True),
+            (b"x = 'libx.so'\0", True),
+            (b"x = " + b"-" * 100_000 + b"'libx.so'", True),
+        ],
+    )
+    def test_where_a_name_stands(self, tmp_path: Path, facts: DiskEvidence, text: bytes, stands: bool) -> None:
+        """As a string, at the end of a path, or in quotes within one; what cannot be parsed is taken to hold it."""
+        path = put(tmp_path, text, "x.py")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = facts.strings_naming(frozenset({"libx.so"}), [path])
+        assert found == ({"libx.so": (path,)} if stands else {})
+
+    def test_several_names_and_files(self, tmp_path: Path, facts: DiskEvidence) -> None:
+        """Answers are by name, sorted, and kept: a file that is gone still has what it had."""
+        one = put(tmp_path, b"x = ['a.so', 'b.so']  # c.so", "1.py")
+        two = put(tmp_path, b"y = 'a.so'", "2.py")
+        names = frozenset({"a.so", "b.so", "c.so", "d.so"})
+        expected = {"a.so": (one, two), "b.so": (one,)}
+        assert facts.strings_naming(names, [two, one]) == expected
+        os.unlink(one)
+        assert facts.strings_naming(names, [one, two]) == expected
+
+    def test_long_files_are_not_parsed(
+        self, tmp_path: Path, facts: DiskEvidence, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A generated table of megabytes names what it holds as text."""
+        monkeypatch.setattr(evidence, "_PARSED_LIMIT", 20)
+        path = put(tmp_path, b"# libx.so" + bytes(20), "x.py")
+        assert facts.strings_naming(frozenset({"libx.so"}), [path]) == {"libx.so": (path,)}
+
+    def test_a_file_that_goes_in_between(
+        self, tmp_path: Path, facts: DiskEvidence, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It held the name as text; what else it held nobody knows any more."""
+        path = put(tmp_path, b"x = 'libx.so'", "x.py")
+        assert facts.sources_naming(frozenset({"libx.so"}), [path]) == {"libx.so": (path,)}
+        os.unlink(path)
+        assert facts.strings_naming(frozenset({"libx.so"}), [path]) == {}
 
 
 class TestSources:
@@ -227,6 +292,44 @@ class TestData:
         os.unlink(path)
         assert facts.data_naming(frozenset({"a.so", "b.so", "c.so"}), path) == {"a.so", "b.so"}
 
+    @pytest.mark.parametrize("chunk", [1 << 20, 4096, 700])
+    def test_device_code_is_passed_over(
+        self, tmp_path: Path, facts: DiskEvidence, monkeypatch: pytest.MonkeyPatch, chunk: int
+    ) -> None:
+        """Containers of CUDA device code follow each other; names before and after them count, those within do not."""
+        monkeypatch.setattr(elf_data, "_CHUNK", chunk)
+        inside = container(b"\0libin.so\0" * 200) + container(b"\0libin.so\0" * 3)
+        for shift in range(8):
+            data = bytes(8 + shift) + b"libbefore.so\0" + bytes(600) + inside + b"libafter.so\0" + bytes(chunk)
+            path = put(tmp_path, elf_bytes(data=data), f"{shift}.so")
+            names = frozenset({"libbefore.so", "libin.so", "libafter.so"})
+            assert facts.data_naming(names, path) == {"libbefore.so", "libafter.so"}
+
+    def test_what_only_looks_like_device_code_is_searched(self, tmp_path: Path, facts: DiskEvidence) -> None:
+        """A container that would be larger than its segment is none."""
+        claim = container(b"")[:8] + (1 << 60).to_bytes(8, "little")
+        assert self.found(tmp_path, facts, data=claim + b"\0libx.so.1\0")
+        assert self.found(tmp_path, facts, data=b"\0libx.so.1\0" + container(b"")[:8])
+
+    @pytest.mark.parametrize(
+        ("first", "last", "stands"),
+        [("text", "end", False), ("end", "text", True), ("text", "read-only", True), ("text", None, True)],
+    )
+    def test_code_is_passed_over(
+        self, tmp_path: Path, facts: DiskEvidence, first: str, last: str | None, stands: bool
+    ) -> None:
+        """What lies between DT_INIT and DT_FINI of one segment is code; without both of them it may be anything."""
+        options: dict[str, Any] = {"text_data": b"\0libx.so.1\0" + bytes(50)}
+        places = {"read-only": BASE, "text": 0, "end": 0}
+        plain = elf_bytes(**options)
+        for index in range(3):
+            kind, flags, _, address, _, size = struct.unpack_from("<IIQQQQ", plain, 64 + 56 * index)
+            if (kind, flags) == (1, 5):
+                places |= {"text": address, "end": address + size - 1}
+        tags = ((DT_INIT, places[first]),) + (() if last is None else ((DT_FINI, places[last]),))
+        data = elf_bytes(**options, extra_dynamic=tags)
+        assert (facts.data_naming(frozenset({"libx.so.1"}), put(tmp_path, data)) == {"libx.so.1"}) == stands
+
     def test_static_programs_have_data_too(self, tmp_path: Path, facts: DiskEvidence) -> None:
         """There is no string table to leave out."""
         assert self.found(tmp_path, facts, is_dynamic=False, elf_type=ET_EXEC, data=b"\0libx.so.1\0")
@@ -236,6 +339,12 @@ class TestData:
         for number, data in enumerate([b"\0libx.so.1\0", b"\x7fELF libx.so.1\0", elf_bytes(data=b"libx.so.1\0")[:-9]]):
             assert not facts.data_naming(frozenset({"libx.so.1"}), put(tmp_path, data, f"{number}.so"))
         assert not facts.data_naming(frozenset({"libx.so.1"}), str(tmp_path / "missing"))
+
+
+def container(code: bytes) -> bytes:
+    """Return CUDA device code as compilers pack it: magic, version, size of the header, size of what follows."""
+    head = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(code))
+    return head + code + bytes(-len(code) % 8)
 
 
 class TestSymbols:
