@@ -255,3 +255,10 @@ def test_another_abi_is_another_library() -> None:
     assert isinstance(snap.evidence, Disk)
     snap.evidence.notes[narrow.path] = (note(),)
     assert told(judge(snap, "p", "x0")) == []
+
+
+@pytest.mark.parametrize(("name", "soname"), [("libdep.so.2", "libdep.so.2"), ("libalias.so", "libreal.so.1")])
+def test_what_is_loaded_already_is_opened(name: str, soname: str) -> None:
+    """Under its soname, and under the name by which something needed it."""
+    dep = elf(at(f"p/lib/{name}"), soname)
+    assert told(judge(noted(note("libplugin.so.1", name), extra=[dep], needed=name), "p")) == []

@@ -9,7 +9,7 @@ from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import NotInstalled, UsageError, WheelsUnavailable
 from safe_uninstall.model.plan import ActionKind, Request, Rewrite, Verdict
 from safe_uninstall.model.snapshot import Snapshot
-from tests.support.fakes import distribution, snapshot
+from tests.support.fakes import at, distribution, elf, snapshot
 from tests.support.wheels import FakeWheels, wheel
 
 
@@ -141,3 +141,20 @@ def test_a_rewrite_keeps_what_was_asked_for() -> None:
         (ActionKind.UNINSTALL, "new"),
         (ActionKind.RESTORE, "old"),
     }
+
+
+def test_a_wheel_may_take_over_what_a_consumer_loads() -> None:
+    """Its symbols are not on disk yet, so that nothing is said of them before."""
+    snap = snapshot(
+        distribution("old", claims={"old/libx.so.1": b"x"}),
+        distribution("user", claims={"user/u.so": b"u"}),
+        objects=[
+            elf(at("old/libx.so.1"), "libx.so.1"),
+            elf(at("user/u.so"), None, "libx.so.1", runpath="$ORIGIN/../old:$ORIGIN/../new"),
+        ],
+    )
+    comer = wheel("new", claims={"new/libx.so.1": b"n"}, objects=[elf(at("new/libx.so.1"), "libx.so.1")])
+    plan = make_plan(snap, Request(names=("old",), install=("new",)), FakeWheels(snap, index={"new": [comer]}))
+    assert plan.verdict is Verdict.ALLOW
+    (moved,) = plan.bindings
+    assert (moved.before, moved.after) == (at("old/libx.so.1"), at("new/libx.so.1"))
