@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from safe_uninstall.analysis.loads import Baseline, Loads
 from safe_uninstall.analysis.losses import LibraryLoss
-from safe_uninstall.analysis.names import is_host_library
+from safe_uninstall.analysis.names import is_host_library, names_of
 from safe_uninstall.analysis.ownership import Match, Owners, compare
 from safe_uninstall.analysis.preload import Preloads
 from safe_uninstall.model.distribution import Distribution
@@ -77,10 +77,10 @@ class OpenedJudge:
         sonames = note.sonames
         if any(is_host_library(name) or (name, item.path) in self._known for name in sonames):
             return
-        if any(self.after.opened(item, name) or self.preloads.stays_met(name, item.abi) for name in sonames):
+        if any(self._opened(self.after, item, name) or self.preloads.stays_met(name, item.abi) for name in sonames):
             return
         for name in sonames:
-            provider = self.before.opened(item, name)
+            provider = self._opened(self.before, item, name)
             lost = None if provider is not None else self.preloads.lost(name, item.abi)
             if lost is not None:
                 provider = lost.provider
@@ -90,6 +90,17 @@ class OpenedJudge:
                 feature = "" if note.feature is None else f", for {note.feature}"
                 self._add(name, provider, Strength.NOTED, certain, item.path, f".note.dlopen: {note.priority}{feature}")
                 return
+
+    def _opened(self, loads: Loads, item: ElfObject, name: str) -> str | None:
+        """Return the path of what an object gets in any load that brings it in: by itself, or from above."""
+        found = loads.opened(item, name)
+        if found is not None:
+            return found
+        for path in sorted(self.before.names.reaching(names_of(item.path, item)) - self.gone - self.written):
+            found = loads.opened(item, name, root=self.before.objects[path])
+            if found is not None:
+                return found
+        return None
 
     def _judge_siblings(self, known: Set[str]) -> None:
         """Note a loss where a file of a leaving distribution stays, and one goes that it opens by name beside it."""

@@ -162,17 +162,18 @@ class Loader:
                     break
         return tuple(dict.fromkeys(tried))
 
-    def opened(self, caller: Trace, name: str) -> str | None:
-        """Return the path of what ``dlopen(name)`` gets when the root of a trace calls it; None when it fails.
+    def opened(self, trace: Trace, caller: Loaded, name: str) -> str | None:
+        """Return the path of what ``dlopen(name)`` gets when an object of a trace calls it; None when it fails.
 
         What that load, or the main program's, has brought in under the name is it; else the caller's own search
         decides (glibc ``elf/dl-open.c``, ``dl_open_worker_begin``).
 
         Args:
-            caller: a trace of this loader.
+            trace: of this loader.
+            caller: one of its objects.
             name: without a slash.
         """
-        return self._reused(caller, name) or self._path_of(caller.root, name)
+        return self._reused(trace, name) or self._path_of(caller, name)
 
     def opened_by_python(self, name: str) -> str | None:
         """Return the path of what ``ctypes`` gets in the main program, the interpreter; None when there is none.
@@ -186,13 +187,13 @@ class Loader:
         module = self._opened(caller.path, caller.real_path, plain, caller)
         return self._reused(self._main, name) or self._path_of(module, name)
 
-    def _reused(self, caller: Trace, name: str) -> str | None:
+    def _reused(self, trace: Trace, name: str) -> str | None:
         """Return the path of what is loaded already under a name."""
-        for trace in (caller,) if self._main is None else (self._main, caller):
-            for item in trace.objects:
+        for loaded in (trace,) if self._main is None else (self._main, trace):
+            for item in loaded.objects:
                 if item.object.soname == name:
                     return item.path
-            for need in trace.needs:
+            for need in loaded.needs:
                 if need.name == name and need.provider is not None:
                     return need.provider.path
         return None

@@ -34,9 +34,20 @@ class Loads:
             trace = self._traces[root.path] = self._loader(root).trace(opened)
         return trace
 
-    def opened(self, caller: ElfObject, name: str) -> str | None:
-        """Return the path of what an object gets that opens a library by name, None when it fails."""
-        return self._loader(caller).opened(self.trace(caller), name)
+    def opened(self, caller: ElfObject, name: str, *, root: ElfObject | None = None) -> str | None:
+        """Return the path of what an object gets that opens a library by name, None when it fails.
+
+        Args:
+            caller: the object.
+            name: without a slash.
+            root: whose load brings the caller in, whose DT_RPATH it inherits then; None: the caller is the root.
+        """
+        root = root or caller
+        trace = self.trace(root)
+        for item in (trace.root, *trace.objects):
+            if item.object.identity == caller.identity:
+                return self._loader(root).opened(trace, item, name)
+        return None
 
     def opened_by_python(self, name: str) -> str | None:
         """Return the path of what Python code gets that opens a library by name, None when it fails."""

@@ -90,7 +90,6 @@ def _libraries(directory: str) -> Iterator[str | None]:
             left -= 1
             if left < 0:
                 yield None
-                return
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
             elif entry.name.endswith(".so") or ".so." in entry.name:

@@ -16,8 +16,6 @@ def names_in_strings(source: bytes, names: frozenset[str]) -> frozenset[str]:
         source: the whole of it.
         names: file names, without directory.
     """
-    if not names:
-        return frozenset()
     try:
         with warnings.catch_warnings():
             # It is not ours to be told of.

@@ -8,7 +8,7 @@ import pytest
 
 from safe_uninstall.analysis.plan import make_plan
 from safe_uninstall.model.plan import Finding, Plan, Request
-from tests.support.elf_writer import ElfSpec
+from tests.support.elf_writer import ElfSpec, Note
 from tests.support.environments import Content, EnvironmentBuilder, Link, read_tree
 
 SCENARIOS = sorted(Path(__file__).parent.glob("*.json"))
@@ -28,6 +28,8 @@ def content(value: Any) -> "Content | Link":
         options["versions_needed"] = {name: tuple(names) for name, names in options["versions_needed"].items()}
     if "data" in options:
         options["data"] = options["data"].encode()
+    if "dlopen" in options:
+        options["notes"] = (Note("FDO", 0x407C0C0A, json.dumps(options.pop("dlopen")).encode()),)
     return ElfSpec(**options)
 
 

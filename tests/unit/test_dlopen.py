@@ -84,6 +84,22 @@ def test_one_alternative_is_enough() -> None:
     assert told(judge(noted(note("libabsent.so")), "p")) == []
 
 
+def test_what_is_found_from_above_is_found() -> None:
+    """The library that opens has no search path of its own, and inherits DT_RPATH of what loads it (auditwheel)."""
+    root = elf(at("r/root.so"), None, "libc.so", rpath="$ORIGIN/../c:$ORIGIN/../p/lib")
+    snap = noted(note(), extra=[root], rpath=None)
+    assert told(judge(snap, "p")) == [("libplugin.so.1", PLUGIN, Strength.NOTED, True)]
+    elsewhere = elf(at("q/libplugin.so.1"), "libplugin.so.1")
+    both = elf(at("r/root.so"), None, "libc.so", rpath="$ORIGIN/../c:$ORIGIN/../p/lib:$ORIGIN/../q")
+    assert told(judge(noted(note(), extra=[both, elsewhere], rpath=None), "p")) == []
+    # It is no load that brings the library in where the root finds another one.
+    other = elf(at("q/libc.so"))
+    wrong = elf(at("r/root.so"), None, "libc.so", rpath="$ORIGIN/../q:$ORIGIN/../p/lib")
+    assert told(judge(noted(note(), extra=[wrong, other], rpath=None), "p")) == [
+        ("libplugin.so.1", PLUGIN, Strength.NOTED, False)
+    ]
+
+
 def test_each_note_is_judged_by_itself() -> None:
     """The same library may be required for one thing and suggested for another: both are told, by how much each is."""
     found = judge(noted(note(feature="a"), note(priority="suggested", feature="b"), note("libelse.so")), "p")

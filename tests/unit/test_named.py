@@ -13,7 +13,20 @@ from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.plan import Code, Finding, Plan, Request, Rewrite, Severity, Verdict
 from safe_uninstall.model.snapshot import Snapshot
-from tests.support.fakes import PREFIX, SITE, Disk, Installed, Link, Row, at, distribution, elf, environment, snapshot
+from tests.support.fakes import (
+    PREFIX,
+    SITE,
+    X86_64,
+    Disk,
+    Installed,
+    Link,
+    Row,
+    at,
+    distribution,
+    elf,
+    environment,
+    snapshot,
+)
 from tests.support.wheels import FakeWheels, wheel
 
 NCCL = "nvidia/nccl/lib/libnccl.so.2"
@@ -116,12 +129,12 @@ def test_a_library_may_name_itself() -> None:
 
 def test_any_file_of_the_name_will_do_where_no_rule_led_to_it() -> None:
     """How it was found nobody knows, so that the other may be what is meant; a stub, or another ABI's, is not."""
-    for path, facts, lost in (
-        ("other/libnccl.so.2", {}, False),
-        ("other/stubs/libnccl.so.2", {}, True),
-        ("other/libnccl.so.2", {"abi": Abi(32, True, 3)}, True),
+    for path, abi, lost in (
+        ("other/libnccl.so.2", X86_64, False),
+        ("other/stubs/libnccl.so.2", X86_64, True),
+        ("other/libnccl.so.2", Abi(32, True, 3), True),
     ):
-        other = elf(at(path), "libnccl.so.2", **facts)
+        other = elf(at(path), "libnccl.so.2", abi=abi)
         snap = nccl(distribution("other", claims={path: b"\x7fELF"}), extra=[other])
         assert bool(plan(snap, "nvidia-nccl").findings) is lost, path
 

@@ -9,6 +9,7 @@ import pytest
 
 from safe_uninstall.model.elf import Abi
 from safe_uninstall.model.environment import Environment, EnvironmentKind
+from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.scan import snapshot as snapshot_module
 from safe_uninstall.scan.snapshot import scan
@@ -315,3 +316,59 @@ def test_nothing_of_the_environment_is_imported(prefix: Path, monkeypatch: pytes
     monkeypatch.setattr(sys, "path", [*sys.path, str(prefix / SITE)])
     take(prefix)
     assert "evil" not in sys.modules
+
+
+# Consumers outside.
+
+
+def test_directories_outside_are_read_when_named(prefix: Path, tmp_path: Path) -> None:
+    """Each ELF file below them, by its canonical path; sources are not opened, and what is broken is told."""
+    cache = tmp_path / "cache"
+    for name in ("b/x.so", "a.so"):
+        write_elf(cache / name)
+    (cache / "x.py").write_bytes(elf_bytes())
+    (cache / "cut.so").write_bytes(elf_bytes()[:100])
+    (cache / "text").write_text("text")
+    (tmp_path / "link").symlink_to("cache")
+    write_elf(prefix / "lib/own.so")
+    snapshot = scan(environment(prefix), variables={}, consumers_in=[str(tmp_path / "link")])
+    real = os.path.realpath(cache)
+    assert list(snapshot.outside) == [f"{real}/a.so", f"{real}/b/x.so"]
+    assert list(snapshot.unreadable) == [f"{real}/cut.so"]
+    assert found(snapshot) == ["lib/own.so"]
+    assert take(prefix).outside == {}
+
+
+def test_what_is_inside_is_not_outside(prefix: Path) -> None:
+    """Not even where the user names a directory of the environment, nor what the tool itself keeps there."""
+    write_elf(prefix / "lib/own.so")
+    write_elf(prefix / "other-env/x.so")
+    (prefix / "other-env/pyvenv.cfg").write_text("")
+    write_elf(prefix / ".safe-uninstall/stash/old.so")
+    snapshot = scan(environment(prefix), variables={}, consumers_in=[str(prefix)])
+    assert list(snapshot.outside) == [str(prefix / "other-env/x.so")]
+
+
+@pytest.mark.parametrize("name", ["absent", "file", "dangling"])
+def test_a_directory_outside_must_be_there(prefix: Path, tmp_path: Path, name: str) -> None:
+    """A typing error must not pass for "nothing needs it"."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(UsageError, match=f"--consumers-in: there is no directory `{tmp_path / name}`"):
+        scan(environment(prefix), variables={}, consumers_in=[str(tmp_path / name)])
+
+
+def test_their_abis_count(prefix: Path, tmp_path: Path) -> None:
+    """The host's directories for them are known, too."""
+    write_elf(tmp_path / "cache/x.so", machine=183)
+    snapshot = scan(environment(prefix), variables={}, consumers_in=[str(tmp_path / "cache")])
+    assert AARCH64 in snapshot.system.default_directories
+
+
+def test_caches_are_those_of_the_variables(prefix: Path, tmp_path: Path) -> None:
+    """Nothing is read before somebody asks; a mounted tree has no caches of this user."""
+    snapshot = scan(environment(prefix), variables={"TORCH_EXTENSIONS_DIR": str(tmp_path / "ext")})
+    write_elf(tmp_path / "ext/a.so")
+    assert [item.name for item in snapshot.caches.read()] == ["torch_extensions"]
+    mounted = scan(environment(prefix), variables={"TORCH_EXTENSIONS_DIR": str(tmp_path / "ext")}, root=str(tmp_path))
+    assert mounted.caches.read() == ()
