@@ -24,6 +24,8 @@ _VERSIONS = re.compile(r"from versions: ([^)]*)\)")
 _OTHER_PYTHON = re.compile(r"requires? a different python", re.IGNORECASE)
 _INVALID = re.compile(r"Wheel '.*' located at (\S+) is invalid")
 _HASHES = "DO NOT MATCH THE HASHES"
+_INCOMPLETE = "incomplete-download"
+"""pip's own name for a file that ended too soon, from pip 25.1 on."""
 _SOURCES = "No sources permitted for"
 _ERROR = re.compile(r"^ERROR: (.+)", re.MULTILINE)
 _SHOWN = 3
@@ -69,6 +71,8 @@ def explain(log: str, place: str) -> Failure:
     broken = _BROKEN_OFF.search(text)
     if broken is not None:
         return Failure(reason=f"the download from {place} broke off ({_in_short(broken[1])})", no_network=True)
+    if _INCOMPLETE in text:
+        return Failure(reason=f"the download from {place} broke off (connection broken)", no_network=True)
     invalid = _INVALID.search(text)
     if invalid is not None:
         # Older versions of pip take a download that broke off for the whole file.

@@ -315,4 +315,4 @@ def test_a_download_shows_how_far_it_is(place: Place, index: Index) -> None:
     assert shown.status == 0, shown.screen
     assert "fetching big==1.0 …" in shown.screen
     assert "Downloading " in shown.screen
-    assert re.search(r"━.* MB/s", shown.screen)
+    assert re.search(r"━.* [kMG]?B/s", shown.screen)

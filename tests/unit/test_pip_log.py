@@ -115,3 +115,11 @@ def test_a_full_disk(number: int) -> None:
     """It is nobody's fault but the machine's."""
     log = f"ERROR: Could not install packages due to an OSError: [Errno {number}] No space left on device\n"
     assert explain(log, "there") == Failure(no_room=True)
+
+
+def test_a_download_that_ended_too_soon() -> None:
+    """Newer versions of pip have a name for it."""
+    log = "error: incomplete-download\n\n× Download failed because not enough bytes were received (10 bytes/3 MB)\n"
+    assert explain(log, "there") == Failure(
+        reason="the download from there broke off (connection broken)", no_network=True
+    )
