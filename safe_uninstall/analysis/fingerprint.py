@@ -40,7 +40,7 @@ def fingerprint_parts(snapshot: Snapshot, *, deleted: Iterable[str], released: I
         key = f"distribution {distribution.name}"
         parts[key] = _digest([parts.get(key, ""), *facts])
     by_directory: dict[str, list[str]] = {}
-    for path, item in snapshot.objects.items():
+    for path, item in (*snapshot.objects.items(), *snapshot.outside.items()):
         directory = _relative(path, prefix).rpartition("/")[0]
         by_directory.setdefault(directory, []).append(_describe(path, item, prefix))
     for directory, facts in by_directory.items():

@@ -59,7 +59,7 @@ def named_losses(
 
 
 def _names(snapshot: Snapshot, gone: Set[str], known: Set[str]) -> dict[str, str]:
-    """Return the names of the libraries that go, each with a path."""
+    """Return the names of the libraries that go, each with a path, where there is one the path of a file so called."""
     names: dict[str, str] = {}
     for path in sorted(snapshot.objects.keys() & gone):
         item = snapshot.objects[path]
@@ -67,7 +67,9 @@ def _names(snapshot: Snapshot, gone: Set[str], known: Set[str]) -> dict[str, str
             continue
         for name in names_of(path, item):
             if name not in known and _LIBRARY.fullmatch(name) and not (is_host_library(name) or is_tagged_module(name)):
-                names.setdefault(name, path)
+                other = names.get(name)
+                if other is None or path.endswith(f"/{name}") > other.endswith(f"/{name}"):
+                    names[name] = path
     return names
 
 

@@ -92,8 +92,8 @@ def _library_rows(finding: Finding, paths: Relative, verbose: bool) -> Iterator[
 
 
 def _consumer_rows(consumers: tuple[Consumer, ...], paths: Relative, verbose: bool) -> Iterator[str]:
-    owners = [_owner(item) for item in consumers]
     files = [paths(item.path) for item in consumers]
+    owners = [_owner(item, file) for item, file in zip(consumers, files, strict=True)]
     shown = len(consumers) if verbose else _ROWS
     owner_width = max((len(owner) for owner in owners[:shown]), default=0)
     file_width = max((len(file) for file in files[:shown]), default=0)
@@ -106,10 +106,13 @@ def _consumer_rows(consumers: tuple[Consumer, ...], paths: Relative, verbose: bo
             yield "  loaded by " + " → ".join(paths(path) for path in consumer.context)
 
 
-def _owner(consumer: Consumer) -> str:
+def _owner(consumer: Consumer, file: str) -> str:
     if consumer.distribution is not None:
         return consumer.distribution.label
-    return "(probe)" if consumer.strength is Strength.OBSERVED else "(unowned)"
+    if consumer.strength is Strength.OBSERVED:
+        return "(probe)"
+    # Paths of the environment are shown relative to it.
+    return "(outside)" if file.startswith("/") else "(unowned)"
 
 
 def _use_rows(uses: tuple[Use, ...], paths: Relative, verbose: bool) -> Iterator[str]:

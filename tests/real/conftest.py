@@ -23,6 +23,7 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--no-deps", "opencv-python-headless==4.10.0.84"),
     ),
     "nvtx": (("nvidia-nvtx-cu12==12.1.105",),),
+    "tbb": (("tbb==2023.2.0", "tcmlib==1.6.0"),),
 }
 """Case to what is installed, one run of the client after the other: the order decides whose bytes are on disk."""
 

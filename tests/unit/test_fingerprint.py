@@ -150,3 +150,9 @@ def test_absolute_search_paths_inside_the_prefix_do_not_count() -> None:
     )
     here = snapshot(objects=[elf("/env/lib/l.so", "l.so", rpath="/env/lib:$ORIGIN")])
     assert describe_changes(parts(there), parts(here)) == ()
+
+
+def test_consumers_outside_count() -> None:
+    """A plan that looked there depends on what was there; under their own paths, which are no part of the prefix."""
+    item = elf("/cache/a/x.so", None, "l.so")
+    assert changed(build(outside={item.path: item})) == ("the libraries in /cache/a are new",)

@@ -230,6 +230,10 @@ def test_a_soname_is_a_name_too() -> None:
         objects=[provider, link, elf(at("c/c.so")), elf(at("c/d.so"))],
     )
     assert sorted(who(plan(snap, "p"))) == [("libx.so", ["c/d.so"]), ("libx.so.1", ["c/c.so"])]
+    assert {item.soname: item.path for item in dlopens(plan(snap, "p"))} == {
+        "libx.so": at("p/libx.so"),
+        "libx.so.1": at("p/libx-1a2b.so"),
+    }
 
 
 def test_a_link_to_a_survivors_library_is_searched_once() -> None:

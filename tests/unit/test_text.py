@@ -231,6 +231,14 @@ def test_an_unowned_consumer_and_other_ways_of_being_found() -> None:
     ]
 
 
+def test_a_consumer_outside_the_environment() -> None:
+    """Nobody's file that lies elsewhere is told by its whole path."""
+    rows = text(
+        plan(finding(consumers=(replace(consumer("x.so", distribution=None), path="/cache/x.so"),)))
+    ).splitlines()
+    assert rows[2] == "  needed by  (outside)   /cache/x.so   (RPATH $ORIGIN/../../nvidia/cudnn/lib)"
+
+
 def test_verbose_shows_the_chain_that_loads_a_consumer() -> None:
     """From the root of the load; a consumer that is its own root has none."""
     consumers = (
