@@ -73,12 +73,11 @@ class Story:
         blocked = self._safe_uninstall(expected=3)
         self._show(blocked, f"safe-uninstall -y {LEFTOVER}")
         self._show(self._import(), "python -c 'import demo_torch'")
-        self._say("\n4. What the help says, and again")
-        self._install(OWN)
-        self._say(f"   $ pip install --force-reinstall --no-deps {OWN}==9.10.2.21")
-        self._show(self._safe_uninstall(expected=0), f"safe-uninstall -y {LEFTOVER}")
+        self._say("\n4. What the help says; these wheels are on no index, so it is told where they are")
+        restored = self._safe_uninstall("--restore", "--find-links", self._wheels, "--no-index", expected=0)
+        self._show(restored, f"safe-uninstall -y {LEFTOVER} --restore --find-links wheels --no-index")
         self._show(self._import(), "python -c 'import demo_torch'")
-        self._say("   The leftover is gone, every file of demo-cudnn-cu12 is there, and demo_torch loads.")
+        self._say("   The leftover is gone, every file of demo-cudnn-cu12 is its own again, and demo_torch loads.")
 
     def _install(self, *names: str) -> None:
         self._pip(
@@ -91,8 +90,8 @@ class Story:
     def _import(self, *, works: bool = True) -> str:
         return self._run([self._python, "-c", "import demo_torch"], expected=0 if works else 1)
 
-    def _safe_uninstall(self, *, expected: int) -> str:
-        words = ["-p", self._prefix, "-y", "--installer", "pip", "--color", self._color, LEFTOVER]
+    def _safe_uninstall(self, *more: str, expected: int) -> str:
+        words = ["-p", self._prefix, "-y", "--installer", "pip", "--color", self._color, LEFTOVER, *more]
         command = [sys.executable, "-m", "safe_uninstall", *words]
         return self._run(command, expected=expected, variables={"PYTHONPATH": _OURSELVES})
 
