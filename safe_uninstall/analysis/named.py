@@ -23,6 +23,8 @@ from safe_uninstall.model.snapshot import Snapshot
 
 _LIBRARY = re.compile(r"lib.+\.so(\.\d+)*|.+\.so(\.\d+)+")
 """File names by which anybody opens a library; modules and plugins are opened by path, and have any name."""
+_VENDORED = re.compile(r"-[0-9a-f]{8}\.so")
+"""What auditwheel makes of the name of a library that it puts into a wheel: nobody else knows it."""
 _LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 _OBJECTS_BUDGET = 64 << 20
@@ -66,11 +68,18 @@ def _names(snapshot: Snapshot, gone: Set[str], known: Set[str]) -> dict[str, str
         if not item.is_dynamic or is_stub(path):
             continue
         for name in names_of(path, item):
-            if name not in known and _LIBRARY.fullmatch(name) and not (is_host_library(name) or is_tagged_module(name)):
+            if name not in known and _is_opened(name):
                 other = names.get(name)
                 if other is None or path.endswith(f"/{name}") > other.endswith(f"/{name}"):
                     names[name] = path
     return names
+
+
+def _is_opened(name: str) -> bool:
+    """Return whether somebody else may open a library by that name, and have it of a wheel."""
+    return _LIBRARY.fullmatch(name) is not None and not (
+        _VENDORED.search(name) or is_tagged_module(name) or is_host_library(name)
+    )
 
 
 @dataclass(slots=True)

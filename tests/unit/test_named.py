@@ -196,6 +196,8 @@ def test_another_abi_opens_another_library() -> None:
         ("p/libx.so.1.2", True),
         ("p/x.so.1", True),
         ("p/_C.so", False),
+        ("p.libs/libgomp-a34b3233.so.1.0.0", False),
+        ("p.libs/libgomp-a34b323.so.1.0.0", True),
         ("p/libx_plugin.cpython-311-x86_64-linux-gnu.so", False),
         ("p/data.bin", False),
         ("p/libcuda.so.1", False),
@@ -203,7 +205,7 @@ def test_another_abi_opens_another_library() -> None:
     ],
 )
 def test_only_libraries_are_opened_by_a_bare_name(path: str, counts: bool) -> None:
-    """Modules and plugins are opened by path, stubs never, and the driver is the host's."""
+    """Modules and plugins are opened by path, so is what a wheel vendors; stubs never; drivers are the host's."""
     name = path.rpartition("/")[2]
     snap = snapshot(
         distribution("p", claims={path: b"\x7fELF"}),

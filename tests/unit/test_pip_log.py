@@ -119,7 +119,7 @@ def test_a_full_disk(number: int) -> None:
 
 def test_a_download_that_ended_too_soon() -> None:
     """Newer versions of pip have a name for it."""
-    log = "error: incomplete-download\n\n× Download failed because not enough bytes were received (10 bytes/3 MB)\n"
+    log = "error: incomplete-download\n\nx Download failed because not enough bytes were received (10 bytes/3 MB)\n"
     assert explain(log, "there") == Failure(
         reason="the download from there broke off (connection broken)", no_network=True
     )
