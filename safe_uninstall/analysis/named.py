@@ -23,7 +23,7 @@ from safe_uninstall.model.snapshot import Snapshot
 
 _LIBRARY = re.compile(r"lib.+\.so(\.\d+)*|.+\.so(\.\d+)+")
 """File names by which anybody opens a library; modules and plugins are opened by path, and have any name."""
-_VENDORED = re.compile(r"-[0-9a-f]{8}\.so")
+_VENDORED = re.compile(r"-[0-9a-f]{8}\.")
 """What auditwheel makes of the name of a library that it puts into a wheel: nobody else knows it."""
 _LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 

@@ -12,7 +12,7 @@ _CHUNK = 1 << 20
 _LONGEST = 256
 """Bytes of a file name, its directory left out (NAME_MAX)."""
 _OVERLAP = 2 * _LONGEST
-_COMMON = b".so"
+_COMMON = re.compile(rb"\.so")
 """What nearly all library names share and hardly any other data holds: one search finds all of them."""
 _LAST_COMPONENT = re.compile(rb"[\w.+-]*\Z")
 _DEVICE_CODE = b"\x50\xed\x55\xba\x01\x00\x10\x00"
@@ -43,8 +43,10 @@ def names_in_data(location: str, names: frozenset[str]) -> frozenset[str]:
         if file is None or not wanted:
             return frozenset()
         with file:
-            for start, end in _constant_ranges(file):
-                found |= _search(file, start, end, wanted.keys() - found)
+            ranges = list(_constant_ranges(file))
+            buffer = bytearray(min(_CHUNK, max((end - start for start, end in ranges), default=0)))
+            for start, end in ranges:
+                found |= _search(file, start, end, wanted.keys() - found, buffer)
     except ElfError:
         pass
     return frozenset(wanted[raw] for raw in found)
@@ -85,16 +87,14 @@ def _holes(file: ElfFile) -> list[tuple[int, int]]:
     return sorted(holes)
 
 
-def _search(file: ElfFile, start: int, end: int, wanted: "set[bytes]") -> set[bytes]:
-    """Return which names stand between two offsets of a file."""
-    needles = [_COMMON] if all(_COMMON in name for name in wanted) else sorted(wanted)
-    # A pattern that begins with a letter is found twice as fast as ``bytearray.find`` does it.
-    patterns = [re.compile(re.escape(needle)) for needle in needles]
+def _search(file: ElfFile, start: int, end: int, wanted: "set[bytes]", buffer: bytearray) -> set[bytes]:
+    """Return which names stand between two offsets of a file, read through ``buffer``."""
+    # A pattern that begins with a character is found twice as fast as ``bytearray.find`` finds it.
+    patterns = [_COMMON] if all(b".so" in name for name in wanted) else [re.compile(re.escape(one)) for one in wanted]
     found: set[bytes] = set()
-    buffer = bytearray(_CHUNK)
     position = start
     while position < end and len(found) < len(wanted):
-        size = file.read_into(memoryview(buffer)[: min(_CHUNK, end - position)], position)
+        size = file.read_into(memoryview(buffer)[: min(len(buffer), end - position)], position)
         device = buffer.find(_DEVICE_CODE, 0, size)
         searched = size if device < 0 else device
         for pattern in patterns:

@@ -197,6 +197,7 @@ def test_another_abi_opens_another_library() -> None:
         ("p/x.so.1", True),
         ("p/_C.so", False),
         ("p.libs/libgomp-a34b3233.so.1.0.0", False),
+        ("p.libs/libopenblasp-r0-59ffcd50.3.15.so", False),
         ("p.libs/libgomp-a34b323.so.1.0.0", True),
         ("p/libx_plugin.cpython-311-x86_64-linux-gnu.so", False),
         ("p/data.bin", False),
