@@ -13,6 +13,7 @@ from safe_uninstall.model.outcome import ExitStatus, OutcomeState
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-y", "--yes", is_flag=True, help="For scripts; there is nothing to ask: what is safe is done.")
 @common_options
 def command(**options: Any) -> int:
     """Bring an environment back to what it was before a run that was killed, or finish one that was committed."""

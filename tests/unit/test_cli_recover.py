@@ -57,3 +57,12 @@ def test_recover(
     assert run(["recover", "-p", str(environment.prefix)]) == status
     assert capsys.readouterr() == (out, err.replace("{prefix}", str(environment.prefix)))
     assert asked == [str(Path(environment.prefix))]
+
+
+@pytest.mark.parametrize("words", [["-y"], ["--yes"], []])
+def test_scripts_may_say_yes(
+    environment: EnvironmentBuilder, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It never asks, with or without a terminal."""
+    assert run(["recover", "-p", str(environment.prefix), *words]) == 0
+    assert capsys.readouterr().out == "Nothing to recover.\n"
