@@ -1,24 +1,27 @@
 """Judges an environment as it stands: what is damaged, what cannot be found, and what can be done about each."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from safe_uninstall.analysis.commands import Commands
-from safe_uninstall.analysis.damage import Damage, find_damage
+from safe_uninstall.analysis.damage import find_damage
+from safe_uninstall.analysis.damaged import Mending, damage_findings, files
 from safe_uninstall.analysis.findings import unreadable_finding
 from safe_uninstall.analysis.guards import reference
+from safe_uninstall.analysis.leftovers import find_leftovers, leftover_findings
 from safe_uninstall.analysis.linkage import in_words
 from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.metadata import unmet_requirements
-from safe_uninstall.analysis.mixed_cuda import find_mixed_cuda, mixed_cuda_finding
+from safe_uninstall.analysis.mixed_cuda import MixedCuda, find_mixed_cuda, mixed_cuda_finding
 from safe_uninstall.analysis.ownership import Owners
+from safe_uninstall.analysis.plan import would_block
+from safe_uninstall.analysis.presumed import PresumedWheels
 from safe_uninstall.analysis.repair import Repairs, choose_repairs
 from safe_uninstall.analysis.unmet import Unmet, UnmetNeed, find_unmet
 from safe_uninstall.model.distribution import Distribution, MetadataKind, RecordState
 from safe_uninstall.model.linkage import Strength
-from safe_uninstall.model.plan import Claimant, Code, Consumer, Finding, Severity
+from safe_uninstall.model.plan import Claimant, Code, Consumer, Finding, Request, Rewrite, Severity
 from safe_uninstall.model.snapshot import Snapshot
-
-_FIX = ("check", "--fix")
 
 
 def audit(
@@ -38,114 +41,36 @@ def audit(
     owners = Owners(snapshot.distributions)
     baseline = Baseline(snapshot, use_library_path=use_library_path)
     repairs = choose_repairs(snapshot, find_damage(snapshot, deep=deep))
+    mending = Mending(repairs, commands, _removable(snapshot, repairs, use_library_path=use_library_path))
     findings = [
-        *damage_findings(repairs, commands),
-        *_unmet_findings(owners, find_unmet(snapshot, owners, baseline), commands),
-        *(mixed_cuda_finding(item) for item in find_mixed_cuda(snapshot, owners, baseline)),
-        *_requirements(snapshot),
+        *damage_findings(repairs, mending),
+        *_unmet_findings(owners, find_unmet(snapshot, owners, baseline), mending),
+        *_mixed(find_mixed_cuda(snapshot, owners, baseline), mending),
+        *_requirements(snapshot, mending, commands),
         *_duplicates(snapshot.distributions),
         *_records(snapshot.distributions, commands),
         *unreadable_finding(snapshot, frozenset()),
-        *_leftovers(snapshot),
+        *leftover_findings(find_leftovers(snapshot)),
     ]
     order = tuple(Severity)
     return tuple(sorted(findings, key=lambda item: order.index(item.severity)))
 
 
-def damage_findings(repairs: Repairs, commands: Commands) -> Iterator[Finding]:
-    """Return a finding for each distribution that lost something it surely needs, and one for all the rest."""
-    for item in repairs.restore:
-        help: tuple[str, ...] = ("restore what is damaged, remove nothing", commands.ours(*_FIX))
-        if item.by:
-            names = [writer.name for writer in item.by]
-            help = ("remove what overwrote them, and restore them", commands.ours(*names, "--restore"), *help)
-        yield from _damaged(item, commands, help)
-    for item in repairs.undecided:
-        name = item.distribution.name
-        others = [other.name for other in item.by]
-        yield from _damaged(
-            item,
-            commands,
-            (
-                f"keep {name}",
-                commands.ours(*others, "--restore"),
-                f"keep {', '.join(others)}",
-                commands.ours(name, "--restore"),
-            ),
-        )
-    for item in repairs.harmless:
-        if item.overwritten and item.by and any(_library(path) for path in item.overwritten):
-            yield _overwritten(
-                item, Severity.WARNING, ("nothing that is installed requires it", commands.ours(item.distribution.name))
-            )
-    absent = [item for item in repairs.harmless if item.missing]
-    if absent:
-        number = sum(len(item.missing) for item in absent)
-        yield _summary(
-            Code.ALREADY_MISSING,
-            f"{_files(number)} of {_listed(absent)} {'is' if number == 1 else 'are'} missing: none of them a library"
-            " or the top of a package",
-            [path for item in absent for path in item.missing],
-        )
-    minor = [item for item in repairs.harmless if item.overwritten and not any(map(_library, item.overwritten))]
-    if minor:
-        number = sum(len(item.overwritten) for item in minor)
-        yield _summary(
-            Code.FILE_OVERWRITTEN,
-            f"{_files(number)} of {_listed(minor)} hold{'s' if number == 1 else ''} another distribution's bytes: none"
-            " of them a library or the top of a package",
-            [path for item in minor for path in item.overwritten],
-        )
-    edited = [item for item in (*repairs.restore, *repairs.undecided, *repairs.harmless) if item.edited]
-    if edited:
-        number = sum(len(item.edited) for item in edited)
-        yield _summary(
-            Code.FILE_OVERWRITTEN,
-            f"{_files(number)} of {_listed(edited)} hold{'s' if number == 1 else ''} nobody's bytes: somebody edited"
-            f" {'it' if number == 1 else 'them'}",
-            [path for item in edited for path in item.edited],
-        )
+def _removable(snapshot: Snapshot, repairs: Repairs, *, use_library_path: bool) -> tuple[str, ...]:
+    """Return the distributions that overwrote what is to be restored, if all of them can go and nothing is lost."""
+    writers = tuple(sorted({writer.name for item in repairs.restore for writer in item.by}))
+    if not writers:
+        return ()
+    request = Request(names=writers, rewrites=(Rewrite.RESTORE,), use_library_path=use_library_path)
+    return () if would_block(snapshot, request, PresumedWheels(snapshot)) else writers
 
 
-def _damaged(item: Damage, commands: Commands, help: tuple[str, ...]) -> Iterator[Finding]:
-    label = f"`{item.distribution.name}` {item.distribution.version}"
-    if item.missing:
-        yield Finding(
-            code=Code.ALREADY_MISSING,
-            severity=Severity.ERROR,
-            message=f"{label} is installed, but {len(item.missing)} of its {_files(item.claims)}"
-            f" {'is' if len(item.missing) == 1 else 'are'} missing",
-            distribution=reference(item.distribution),
-            path=item.missing[0],
-            paths=item.missing,
-            help=help if item.overwritten == () else ("restore what is damaged", commands.ours(*_FIX)),
-        )
-    if item.overwritten:
-        yield _overwritten(item, Severity.ERROR, help)
+def _mixed(found: Iterable[MixedCuda], mending: Mending) -> Iterator[Finding]:
+    for item in found:
+        yield replace(mixed_cuda_finding(item), help=mending.removing(item.intruders))
 
 
-def _overwritten(item: Damage, severity: Severity, help: tuple[str, ...]) -> Finding:
-    number = len(item.overwritten)
-    writers = ", ".join(writer.label for writer in item.by)
-    return Finding(
-        code=Code.FILE_OVERWRITTEN,
-        severity=severity,
-        message=f"{_files(number)} of `{item.distribution.name}` {item.distribution.version}"
-        f" hold{'s' if number == 1 else ''} the bytes of {writers}",
-        distribution=reference(item.distribution),
-        path=item.overwritten[0],
-        paths=item.overwritten,
-        claimants=tuple(Claimant(distribution=reference(writer)) for writer in item.by),
-        help=help,
-    )
-
-
-def _summary(code: Code, message: str, paths: Iterable[str]) -> Finding:
-    ordered = tuple(sorted(set(paths)))
-    return Finding(code=code, severity=Severity.NOTE, message=message, path=ordered[0], paths=ordered)
-
-
-def _unmet_findings(owners: Owners, unmet: Unmet, commands: Commands) -> Iterator[Finding]:
+def _unmet_findings(owners: Owners, unmet: Unmet, mending: Mending) -> Iterator[Finding]:
     for need in unmet.certain:
         labels = ", ".join(item.label for item in need.claimants)
         yield Finding(
@@ -157,7 +82,7 @@ def _unmet_findings(owners: Owners, unmet: Unmet, commands: Commands) -> Iterato
             soname=need.name,
             consumers=tuple(_consumers(need, owners)),
             claimants=tuple(Claimant(distribution=reference(item)) for item in need.claimants),
-            help=("restore what is damaged, remove nothing", commands.ours(*_FIX)),
+            help=mending.restored(),
         )
     if unmet.others:
         importing = {path for need in unmet.others for path in need.imports}
@@ -169,10 +94,10 @@ def _unmet_findings(owners: Owners, unmet: Unmet, commands: Commands) -> Iterato
         yield Finding(
             code=Code.LIBRARY_LOST,
             severity=Severity.NOTE,
-            message=f"{_files(len(ordered))} need{'s' if len(ordered) == 1 else ''} libraries that nothing here ever"
+            message=f"{files(len(ordered))} need{'s' if len(ordered) == 1 else ''} libraries that nothing here ever"
             f" provided: {names}{f' and {more} more' if more > 0 else ''}",
             consumers=tuple(by_path[path] for path in ordered),
-            notes=(f"{_files(len(importing))} of these are extension modules",) if importing else (),
+            notes=(f"{files(len(importing))} of these are extension modules",) if importing else (),
         )
 
 
@@ -187,17 +112,22 @@ def _consumers(need: UnmetNeed, owners: Owners) -> Iterator[Consumer]:
         )
 
 
-def _requirements(snapshot: Snapshot) -> Iterator[Finding]:
+def _requirements(snapshot: Snapshot, mending: Mending, commands: Commands) -> Iterator[Finding]:
+    """Yield what is required and not there; for what should be removed anyway nothing need be installed."""
     own = [item for item in snapshot.distributions if item.owned_here]
-    unmet = unmet_requirements(own, snapshot.distributions, snapshot.environment.markers)
-    if unmet:
+    by_help: dict[tuple[str, ...], list[tuple[Distribution, str]]] = {}
+    for item, requirement in unmet_requirements(own, snapshot.distributions, snapshot.environment.markers):
+        by_help.setdefault(mending.removing([item.name]), []).append((item, requirement))
+    for help, unmet in by_help.items():
         number = len(unmet)
+        missing = sorted({requirement.partition(";")[0].strip() for _, requirement in unmet})
         yield Finding(
             code=Code.REQUIREMENT_LOST,
             severity=Severity.WARNING,
             message=f"{number} requirement{' is' if number == 1 else 's are'} not satisfied",
             distribution=reference(unmet[0][0]),
             notes=tuple(f"{item.label} requires {requirement}" for item, requirement in unmet),
+            help=help or ("install what is missing", commands.install(missing)),
         )
 
 
@@ -243,30 +173,3 @@ def _records(distributions: Iterable[Distribution], commands: Commands) -> Itera
                 path=item.record.path,
                 notes=item.record.unsafe,
             )
-
-
-def _leftovers(snapshot: Snapshot) -> Iterator[Finding]:
-    if snapshot.leftovers:
-        number = len(snapshot.leftovers)
-        yield Finding(
-            code=Code.UNOWNED_LEFT,
-            severity=Severity.NOTE,
-            message=f"{number} remain{'' if number == 1 else 's'} of a pip run that failed",
-            path=snapshot.leftovers[0],
-            paths=snapshot.leftovers,
-            help=("delete what begins with ~ yourself: nothing reads it",),
-        )
-
-
-def _listed(items: Iterable[Damage]) -> str:
-    names = [item.distribution.name for item in items]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _library(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.endswith(".so") or ".so." in name
-
-
-def _files(number: int) -> str:
-    return "1 file" if number == 1 else f"{number} files"

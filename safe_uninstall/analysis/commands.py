@@ -1,6 +1,7 @@
 """Whole command lines for the help of findings: each parses, and does what the help says."""
 
 import shlex
+from collections.abc import Iterable
 
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import Environment, EnvironmentKind, InstallerKind, Programs
@@ -55,6 +56,11 @@ class Commands:
         how = {EnvironmentKind.TARGET: "--upgrade", EnvironmentKind.PREFIX: "--ignore-installed"}
         over = how.get(self._environment.kind, "--force-reinstall")
         return shlex.join((*self._pip("install"), over, "--no-deps", *pins))
+
+    def install(self, requirements: Iterable[str]) -> str:
+        """Return the installer's command that installs what is missing, and what that needs."""
+        command = self._uv("install") if self._uses_uv else self._pip("install")
+        return shlex.join((*command, *requirements))
 
     def repair(self, distribution: Distribution) -> str:
         """Return the command that gives a distribution its RECORD back; installers refuse to remove it without."""

@@ -19,6 +19,8 @@ from safe_uninstall.model.wheel import Wheel
 
 _CUDA_WHEEL = re.compile(r"-cu(?P<major>1[0-9])(?:[0-9])?$")
 """``nvidia-cudnn-cu12``, ``librmm-cu13``, ``…-cu118``: the suffix that NVIDIA's and RAPIDS' wheels carry."""
+_NAMED = 4
+"""Libraries that a headline names."""
 _LEADING_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -41,6 +43,25 @@ class MixedCuda:
     """The rarer majors first, then by path."""
     majors: tuple[int, ...]
     """Sorted."""
+
+    @property
+    def own_major(self) -> int | None:
+        """The CUDA major of the wheels that the consumer requires, None where these do not agree on one."""
+        matches = (_LEADING_NAME.match(text) for text in self.consumer.requires)
+        found = {cuda_major(normalize_name(match[1])) for match in matches if match is not None} - {None}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def foreign(self) -> tuple[MixedLibrary, ...]:
+        """The libraries of another major than the consumer's own; all of them where that is unknown."""
+        own = self.own_major
+        found = tuple(item for item in self.libraries if cuda_major(item.holder.name) != own)
+        return self.libraries if own is None else found
+
+    @property
+    def intruders(self) -> tuple[str, ...]:
+        """The names of the distributions that the foreign libraries are of, sorted."""
+        return tuple(sorted({item.holder.name for item in self.foreign}))
 
 
 def cuda_major(name: str) -> int | None:
@@ -103,19 +124,50 @@ def mixed_cuda_afterwards(
 
 def mixed_cuda_finding(item: MixedCuda) -> Finding:
     """Return what there is to tell of one consumer."""
-    majors = " and ".join(f"CUDA {major}" for major in item.majors)
+    consumer = f"`{item.consumer.name}` {item.consumer.version}"
+    groups: dict[tuple[str, str | None], list[str]] = {}
+    for library in item.foreign:
+        groups.setdefault((library.holder.label, library.required), []).append(library.path)
+    if item.own_major is None:
+        message = f"{consumer} loads libraries of {_in_words(item.majors)}"
+    else:
+        others = tuple(major for major in item.majors if major != item.own_major)
+        message = (
+            f"{consumer} requires CUDA {item.own_major}, and loads {_named(groups.values())} of {_in_words(others)}"
+        )
     return Finding(
         code=Code.MIXED_CUDA,
         severity=Severity.WARNING,
-        message=f"`{item.consumer.name}` {item.consumer.version} loads libraries of {majors}",
+        message=message,
         distribution=reference(item.consumer),
         path=item.libraries[0].path,
+        paths=tuple(sorted(library.path for library in item.foreign)),
         notes=tuple(
-            f"{library.path} is of {library.holder.label}"
-            + ("" if library.required is None else f", where {library.required} is required")
-            for library in item.libraries
+            f"{_shortly(paths)} {'is' if len(paths) == 1 else 'are'} of {holder}"
+            + ("" if required is None else f"; required is {required}")
+            for (holder, required), paths in groups.items()
         ),
     )
+
+
+def _in_words(majors: tuple[int, ...]) -> str:
+    return " and ".join(f"CUDA {major}" for major in majors)
+
+
+def _shortly(paths: list[str]) -> str:
+    name = paths[0].rpartition("/")[2]
+    return name if len(paths) == 1 else f"{name} and {len(paths) - 1} more"
+
+
+def _named(groups: Iterable[list[str]]) -> str:
+    """Return the first library of each group, in words."""
+    names = [paths[0].rpartition("/")[2] for paths in groups]
+    more = len(names) - _NAMED
+    return _joined(names if more <= 0 else [*names[:_NAMED], f"{more} more"])
+
+
+def _joined(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _are_several(names: Iterable[str]) -> bool:

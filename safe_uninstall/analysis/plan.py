@@ -25,6 +25,7 @@ from safe_uninstall.analysis.requested import Asked, ask
 from safe_uninstall.analysis.unknown_claims import find_unknown_claims
 from safe_uninstall.analysis.unowned import find_unowned
 from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
 from safe_uninstall.model.history import History
 from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Severity, Verdict
@@ -65,13 +66,8 @@ def make_plan(
         UsageError: something that is no name, an accepted loss that is none, no source of wheels where one is needed.
         WheelsUnavailable: something to install cannot be had.
     """
-    installer = request.installer or preferred_installer(snapshot.environment, request.programs)
-    commands = Commands(snapshot, installer, python=request.python, programs=request.programs)
-    owners = Owners(snapshot.distributions)
-    judge = ChangeJudge(snapshot, owners, use_library_path=request.use_library_path, probes=probes)
-    acceptance = Acceptance(names=request.accepted_losses, owners=owners, commands=commands)
-    planner = _Planner(snapshot, request, commands, owners, judge, wheels, acceptance, history)
-    decision = planner.decide(ask(snapshot, request, wheels, commands))
+    planner = _Planner.of(snapshot, request, wheels, probes=probes, history=history)
+    decision = planner.decide()
     judgement = decision.judgement
     notices = () if decision.verdict is Verdict.BLOCK else planner.notices(judgement)
     released = {path: kept for path, kept in judgement.ownership.released.items() if path not in judgement.written}
@@ -81,7 +77,7 @@ def make_plan(
         environment=snapshot.environment,
         fingerprint=fingerprint(parts),
         fingerprint_parts=parts,
-        installer=installer,
+        installer=planner.installer,
         request=request,
         verdict=decision.verdict,
         actions=make_actions(
@@ -114,6 +110,11 @@ def make_plan(
     return decision.complete(plan)
 
 
+def would_block(snapshot: Snapshot, request: Request, wheels: WheelSource | None = None) -> bool:
+    """Return whether the plan of a request blocks, without working out what else it tells; raises what it raises."""
+    return _Planner.of(snapshot, request, wheels).decide().verdict is Verdict.BLOCK
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decision:
     verdict: Verdict
@@ -137,10 +138,30 @@ class _Planner:
     _wheels: WheelSource | None
     _acceptance: Acceptance
     _history: History | None
+    installer: InstallerKind
     _refused: dict[str, frozenset[Code]] = field(default_factory=dict)
 
-    def decide(self, asked: Asked) -> _Decision:
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        request: Request,
+        wheels: WheelSource | None,
+        *,
+        probes: tuple[ProbeRun, ...] = (),
+        history: History | None = None,
+    ) -> "_Planner":
+        """Return one for a request; see ``make_plan``."""
+        installer = request.installer or preferred_installer(snapshot.environment, request.programs)
+        commands = Commands(snapshot, installer, python=request.python, programs=request.programs)
+        owners = Owners(snapshot.distributions)
+        judge = ChangeJudge(snapshot, owners, use_library_path=request.use_library_path, probes=probes)
+        acceptance = Acceptance(names=request.accepted_losses, owners=owners, commands=commands)
+        return cls(snapshot, request, commands, owners, judge, wheels, acceptance, history, installer)
+
+    def decide(self) -> _Decision:
         """Judge the request as it stands; if it loses something, look for a rewrite that does not."""
+        asked = ask(self._snapshot, self._request, self._wheels, self._commands)
         if self._request.repair:
             return self._repaired()
         if self._request.undo is not None:
@@ -176,8 +197,8 @@ class _Planner:
 
     def _repaired(self) -> _Decision:
         """Restore what is damaged and can be restored without a choice that only the user can make."""
-        from safe_uninstall.analysis.audit import damage_findings
         from safe_uninstall.analysis.damage import find_damage
+        from safe_uninstall.analysis.damaged import Mending, damage_findings
         from safe_uninstall.analysis.repair import choose_repairs
 
         repairs = choose_repairs(self._snapshot, find_damage(self._snapshot))
@@ -189,9 +210,10 @@ class _Planner:
             )
         )
         left = replace(repairs, restore=())
+        mending = Mending(left, self._commands)
         findings = [
             *self._findings(judgement),
-            *(replace(item, severity=Severity.WARNING) for item in damage_findings(left, self._commands)),
+            *(replace(item, severity=Severity.WARNING) for item in damage_findings(left, mending)),
             *(_gives_way(item, item.name in repairs.required, self._commands) for item in repairs.yielding),
         ]
         verdict = Verdict.BLOCK if any(item.severity is Severity.ERROR for item in findings) else Verdict.REWRITE

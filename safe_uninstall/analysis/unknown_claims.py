@@ -66,6 +66,11 @@ def find_unknown_claims(
     return tuple(found)
 
 
+def tops_of_unknown(distributions: Iterable[Distribution]) -> frozenset[str]:
+    """Return the top-level names, without ``.py``, that distributions with unknown files say or seem to have."""
+    return frozenset(name for item in distributions if _is_unknown(item) for name in _tops(item))
+
+
 def _is_unknown(item: Distribution) -> bool:
     if not item.owned_here or item.conda_package is not None or item.metadata_kind is not MetadataKind.DIST_INFO:
         return False

@@ -1,9 +1,10 @@
 """What an audit found, as text for people."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from safe_uninstall.model.environment import Environment
-from safe_uninstall.model.plan import Finding, Severity
+from safe_uninstall.model.plan import Code, Finding, Severity
 from safe_uninstall.render.findings import FindingText
 from safe_uninstall.render.style import Style, count, escaped, printable
 
@@ -19,6 +20,8 @@ def render_check(
 ) -> str:
     """Return findings and the verdict as text, without a last line end.
 
+    Findings that one command mends stand together, above it; the groups with errors come first.
+
     Args:
         findings: errors first.
         environment: what was looked at.
@@ -33,9 +36,9 @@ def render_check(
         prefix=printable(environment.prefix),
         site_packages=escaped(environment.site_packages),
     )
-    writer = FindingText(shown, style, verbose=verbose, width=width)
+    writer = FindingText(shown, style, verbose=verbose, width=width, grouped=True)
     told = [item for item in escaped(findings) if not quiet or item.severity is Severity.ERROR]
-    lines = list(writer.lines(told))
+    lines = [line for group in _grouped(told) for line in (*writer.lines(group), "")]
     severities = [item.severity for item in findings]
     tallies = [count(number, item.value) for item in Severity if (number := severities.count(item))]
     if Severity.ERROR in severities:
@@ -43,3 +46,15 @@ def render_check(
     else:
         verdict = f"{style.paint('good', 'No damage')}{': ' if tallies else ''}{', '.join(tallies)}."
     return "\n".join([*lines, f"{verdict} Nothing changed."])
+
+
+def _grouped(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
+    """Yield findings with the same help together, in the order of the first of each; what cannot be mended alone.
+
+    What the damage does comes before a list of what is damaged.
+    """
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for number, item in enumerate(findings):
+        groups.setdefault(item.help or (str(number),), []).append(item)
+    for group in groups.values():
+        yield sorted(group, key=lambda item: item.code is not Code.MIXED_CUDA)

@@ -12,15 +12,26 @@ from safe_uninstall.render.style import Style, count, wrap
 _ROWS = 3
 """Evidence rows without ``-v``."""
 _CACHE = "ld.so.cache"
-_COMMANDS = ("safe-uninstall ", "pip ", "uv ", "conda ", "pixi ", "apt ", "/")
+_COMMANDS = ("safe-uninstall ", "pip ", "uv ", "conda ", "pixi ", "apt ", "rm ", "/")
 
 
 class FindingText:
     """Writes findings about one environment."""
 
-    def __init__(self, environment: Environment, style: Style, *, verbose: bool, width: int | None) -> None:
-        """Fit lines into ``width`` columns; with ``verbose`` show all evidence."""
+    def __init__(
+        self, environment: Environment, style: Style, *, verbose: bool, width: int | None, grouped: bool = False
+    ) -> None:
+        """Fit lines into ``width`` columns.
+
+        Args:
+            environment: whose paths are shown.
+            style: paints.
+            verbose: show all evidence.
+            width: columns; None: as many as it takes.
+            grouped: findings with the same help stand together, and the help once below them.
+        """
         self._style = style
+        self._grouped = grouped
         self._verbose = verbose
         self._width = width
         self._paths = relative_to_site_packages(environment)
@@ -45,6 +56,12 @@ class FindingText:
         elif finding.uses:
             used = list(_use_rows(finding.uses, self._paths, self._verbose))
             rows += _labelled("used by", shortened(used, self._verbose))
+        elif finding.code is Code.MIXED_CUDA and not self._verbose:
+            # The notes say of which wheels they are.
+            pass
+        elif finding.paths and self._grouped and not self._verbose:
+            more = f", … {len(finding.paths) - 1} more" if len(finding.paths) > 1 else ""
+            rows.append(("path", self._paths(finding.path or finding.paths[0]) + more))
         elif finding.paths:
             rows += _labelled("path", shortened(self._paths.each(finding.paths), self._verbose))
         elif finding.path is not None:
@@ -60,11 +77,11 @@ class FindingText:
     def _help(self, finding: Finding, following: Finding | None) -> Iterator[str]:
         """Prose goes on the line of ``help:``, the command that it is about on a line of its own below it.
 
-        What the next finding of the same code says again is left to it.
+        What the next finding of the same code, or of the same group, says again is left to it.
         """
         prompt = self._style.paint("help", "help")
         last_of_code = following is None or following.code is not finding.code
-        if following is None or last_of_code or following.help != finding.help:
+        if following is None or following.help != finding.help or (last_of_code and not self._grouped):
             for number, text in enumerate(finding.help):
                 if text.startswith(_COMMANDS):
                     yield f"        {text}" if number else f"{prompt}: {text}"

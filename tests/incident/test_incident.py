@@ -108,7 +108,14 @@ def test_undone_too_late(make_copy: Copy, workshop: Path, kind: str) -> None:
     told = environment.safe_uninstall("check")
     assert told.status == 3
     assert "error[file-overwritten]: 22 files of `nvidia-cudnn-cu12` 9.10.2.21 hold the bytes of" in told.out
-    assert "warning[mixed-cuda]: `torch` 2.9.1 loads libraries of CUDA 12 and CUDA 13" in told.out
+    # What a terminal shows at once tells what torch runs with, and the one command that mends it.
+    screen = "\n".join(told.out.splitlines()[:24])
+    assert (
+        "warning[mixed-cuda]: `torch` 2.9.1 requires CUDA 12, and loads libcudnn.so.9, libcusparseLt.so.0, libnccl.so.2"
+        " and libnvshmem_host.so.3 of CUDA 13" in screen
+    )
+    (mends,) = command_lines(screen, "--restore")
+    assert mends[-5:] == [*sorted(LEFTOVERS), "--restore"]
     for name in LEFTOVERS:
         environment.pip_uninstall(name)
     environment.run("import torch", works=False)

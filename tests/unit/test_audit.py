@@ -84,11 +84,49 @@ def test_the_contaminated_state_is_told_with_both_ways_out() -> None:
         "safe-uninstall -p /env check --fix",
     )
     assert (mixed.code, mixed.severity) == (Code.MIXED_CUDA, WARNING)
-    assert mixed.message == "`torch` 2.9.1 loads libraries of CUDA 12 and CUDA 13"
-    assert mixed.notes == (
-        f"{at(CUBLAS)} is of nvidia-cublas-cu12 12.8",
-        f"{at(CUDNN)} is of nvidia-cudnn-cu13 9.24.0.43, where nvidia-cudnn-cu12==9.10.2.21 is required",
+    assert mixed.message == "`torch` 2.9.1 requires CUDA 12, and loads libcudnn.so.9 of CUDA 13"
+    assert mixed.notes == ("libcudnn.so.9 is of nvidia-cudnn-cu13 9.24.0.43; required is nvidia-cudnn-cu12==9.10.2.21",)
+    assert mixed.paths == (at(CUDNN),)
+    assert mixed.help == overwritten.help
+
+
+def test_all_that_overwrote_something_goes_at_once() -> None:
+    """One command mends two damaged distributions, and what one of the leftovers lacks need not be installed."""
+    snap = snapshot(
+        distribution("app", requires=("one", "two")),
+        distribution("one", claims={"one.so": b"1"}),
+        distribution("over-one", claims={"one.so": b"11"}, requires=("absent>=1",)),
+        distribution("over-two", claims={"two.so": b"22"}),
+        distribution("two", claims={"two.so": b"2"}),
+        disk={"one.so": b"11", "two.so": b"22"},
     )
+    first, second, unmet = found(snap)
+    assert [item.code for item in (first, second)] == [Code.FILE_OVERWRITTEN] * 2
+    assert first.help == second.help == unmet.help
+    assert first.help[1] == "safe-uninstall -p /env over-one over-two --restore"
+    assert unmet.code is Code.REQUIREMENT_LOST
+
+
+def test_what_overwrote_something_and_is_needed_itself_is_not_to_be_removed() -> None:
+    """Its removal would lose another library: only the bytes come back."""
+    snap = snapshot(
+        distribution("app", claims={"app.so": b"a"}, requires=("one",)),
+        distribution("one", claims={"one.so": b"1"}),
+        distribution("over-one", claims={"one.so": b"11", "more.so": b"m"}),
+        objects=[elf(at("one.so")), elf(at("more.so")), elf(at("app.so"), None, "more.so", rpath="$ORIGIN")],
+        disk={"one.so": b"11"},
+    )
+    (overwritten,) = found(snap)
+    assert overwritten.help == ("restore what is damaged, remove nothing", "safe-uninstall -p /env check --fix")
+
+
+def test_what_is_required_and_not_there_can_be_installed() -> None:
+    """One command for all requirements, by the installer of the environment."""
+    snap = snapshot(distribution("a", requires=("absent>=1", 'other; python_version > "3"')), distribution("b"))
+    (unmet,) = found(snap)
+    assert unmet.message == "2 requirements are not satisfied"
+    assert unmet.help[0] == "install what is missing"
+    assert unmet.help[1].endswith("install 'absent>=1' other")
 
 
 def test_undone_too_late() -> None:
@@ -115,7 +153,8 @@ def test_undone_too_late() -> None:
 def test_where_nothing_tells_which_is_needed_the_user_must_say() -> None:
     """Neither is required: removing either is offered, and ``--fix`` leaves both alone."""
     snap = incident(torch=False)
-    (overwritten,) = found(snap)
+    overwritten, orphaned = found(snap)
+    assert (orphaned.code, orphaned.paths) == (Code.UNOWNED_LEFT, (at("torch"),))
     assert (overwritten.code, overwritten.severity) == (Code.FILE_OVERWRITTEN, ERROR)
     assert overwritten.help == (
         "keep nvidia-cudnn-cu12",
@@ -151,7 +190,7 @@ def test_one_that_gave_way_and_misses_files_besides_is_damaged() -> None:
         (Code.ALREADY_MISSING, ERROR),
         (Code.FILE_OVERWRITTEN, ERROR),
     ]
-    assert missing.help == ("restore what is damaged", "safe-uninstall -p /env check --fix")
+    assert missing.help == overwritten.help
     assert overwritten.help[:2] == ("keep loser", "safe-uninstall -p /env winner --restore")
 
 
@@ -351,7 +390,7 @@ def test_requirements_duplicates_records_and_leftovers() -> None:
     assert unsafe.notes == ("../../../../etc/passwd",)
     assert torn.message == "`torn` 1.0 has a RECORD that cannot be read: which files are its own is unknown"
     assert torn.notes == ("line 3: no path",)
-    assert (leftover.severity, leftover.message) == (NOTE, "1 remain of a pip run that failed")
+    assert (leftover.severity, leftover.message) == (NOTE, "1 leftover of failed pip runs")
     assert all(item.severity is WARNING for item in (requirement, duplicate, bare, unsafe, torn))
 
 
@@ -360,7 +399,7 @@ def test_a_single_requirement_is_in_the_singular() -> None:
     snap = snapshot(distribution("app", requires=("absent",)), leftovers=(at("~a"), at("~b")))
     assert [item.message for item in found(snap)] == [
         "1 requirement is not satisfied",
-        "2 remains of a pip run that failed",
+        "2 leftovers of failed pip runs",
     ]
 
 

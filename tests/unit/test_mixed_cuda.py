@@ -9,7 +9,7 @@ from safe_uninstall.analysis.plan import make_plan
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.plan import Code, Finding, Plan, Request, Rewrite, Severity, Verdict
 from safe_uninstall.model.snapshot import Snapshot
-from tests.support.fakes import SITE, Disk, Installed, Row, at, distribution, elf, snapshot
+from tests.support.fakes import Disk, Installed, Row, at, distribution, elf, snapshot
 from tests.support.wheels import FakeWheels, wheel
 
 CUDNN, NCCL, CUBLAS = (f"nvidia/{name}" for name in ("cudnn/libcudnn.so.9", "nccl/libnccl.so.2", "cublas/libcublas.so"))
@@ -50,25 +50,17 @@ def mixed(found: Plan) -> list[Finding]:
     return [item for item in found.findings if item.code is Code.MIXED_CUDA]
 
 
-def notes(finding: Finding) -> list[str]:
-    """Return the notes of a finding, paths relative to site-packages."""
-    return [note.replace(f"{SITE}/", "") for note in finding.notes]
-
-
 def test_what_stays_mixed_is_told() -> None:
     """One leftover goes and its victim is restored; the other leftover's bytes are still loaded."""
     found = plan(contaminated(), "nvidia-cudnn-cu13", rewrites=(Rewrite.RESTORE,))
     assert found.verdict is Verdict.REWRITE
     (finding,) = mixed(found)
     assert (finding.severity, finding.path) == (Severity.WARNING, at(NCCL))
-    assert finding.message == "`torch` 2.9 loads libraries of CUDA 12 and CUDA 13"
+    assert finding.message == "`torch` 2.9 requires CUDA 12, and loads libnccl.so.2 of CUDA 13"
     assert finding.distribution is not None
     assert finding.distribution.name == "torch"
-    assert notes(finding) == [
-        f"{NCCL} is of nvidia-nccl-cu13 2.30, where Nvidia_NCCL_cu12==2.27 is required",
-        f"{CUBLAS} is of nvidia-cublas-cu12 12.8",
-        f"{CUDNN} is of nvidia-cudnn-cu12 9.10",
-    ]
+    assert finding.notes == ("libnccl.so.2 is of nvidia-nccl-cu13 2.30; required is Nvidia_NCCL_cu12==2.27",)
+    assert finding.paths == (at(NCCL),)
 
 
 def test_every_consumer_is_told_of() -> None:
@@ -100,7 +92,13 @@ def test_what_an_installation_mixes_is_told() -> None:
     )
     wheels = FakeWheels(snap, index={"nvidia-cudnn-cu13": [comer]})
     (finding,) = mixed(plan(snap, wheels=wheels, install=("nvidia-cudnn-cu13",)))
-    assert notes(finding) == [f"{CUBLAS} is of nvidia-cublas-cu12 12.8", f"{new} is of nvidia-cudnn-cu13 9.24"]
+    # What torch is built for nothing tells: all of them are named.
+    assert finding.message == "`torch` 1.0 loads libraries of CUDA 12 and CUDA 13"
+    assert finding.notes == (
+        "libcublas.so is of nvidia-cublas-cu12 12.8",
+        "libcudnn.so.9 is of nvidia-cudnn-cu13 9.24",
+    )
+    assert finding.paths == (at(CUBLAS), at(new))
 
 
 def test_what_another_wheel_brings_is_of_no_major() -> None:
@@ -110,7 +108,10 @@ def test_what_another_wheel_brings_is_of_no_major() -> None:
     wheels = FakeWheels(snap, index={"own-cudnn": [comer]})
     found = plan(snap, wheels=wheels, install=("own-cudnn",), accepted_losses=("nvidia-cudnn-cu13",))
     (finding,) = mixed(found)
-    assert [note for note in notes(finding) if note.startswith(CUDNN)] == []
+    assert finding.notes == (
+        "libcublas.so is of nvidia-cublas-cu12 12.8",
+        "libnccl.so.2 is of nvidia-nccl-cu13 2.30",
+    )
 
 
 def test_only_consumers_that_the_plan_touches_are_told_of() -> None:
@@ -193,4 +194,6 @@ def test_requirements_that_say_nothing() -> None:
         "nvidia-cudnn-cu13",
         rewrites=(Rewrite.RESTORE,),
     )
-    assert notes(mixed(found)[0])[0] == f"{NCCL} is of nvidia-nccl-cu13 2.30"
+    (finding,) = mixed(found)
+    assert finding.message == "`torch` 2.9 requires CUDA 13, and loads libcublas.so and libcudnn.so.9 of CUDA 12"
+    assert finding.notes == ("libcublas.so is of nvidia-cublas-cu12 12.8", "libcudnn.so.9 is of nvidia-cudnn-cu12 9.10")
