@@ -1,13 +1,13 @@
 """Uninstall Python distributions without losing files or libraries that the rest of the environment needs.
 
 The public interface is what this module names: ``scan(environment) -> Snapshot``,
-``plan(snapshot, request) -> Plan``, ``execute(plan) -> Outcome``.
+``plan(snapshot, request) -> Plan``, ``execute(plan) -> Outcome``, and the types that these take and give.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # The sub-packages ``scan`` and ``execute`` bear the names of two functions below. Loading a sub-package binds its name
 # here, once: loaded first, they cannot take the place of the functions later.
@@ -16,12 +16,46 @@ import_module("safe_uninstall.execute")
 
 if TYPE_CHECKING:
     from safe_uninstall.model.environment import Environment
-    from safe_uninstall.model.outcome import Outcome
-    from safe_uninstall.model.plan import Plan, Request
+    from safe_uninstall.model.errors import SafeUninstallError
+    from safe_uninstall.model.outcome import Outcome, OutcomeState
+    from safe_uninstall.model.plan import Code, Finding, Plan, Request, Rewrite, Severity, Verdict
     from safe_uninstall.model.snapshot import Snapshot
 
-__all__ = ["__version__", "execute", "plan", "scan"]
+__all__ = [
+    "Code",
+    "Environment",
+    "Finding",
+    "Outcome",
+    "OutcomeState",
+    "Plan",
+    "Request",
+    "Rewrite",
+    "SafeUninstallError",
+    "Severity",
+    "Snapshot",
+    "Verdict",
+    "__version__",
+    "execute",
+    "plan",
+    "scan",
+]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Environment": "environment",
+    "SafeUninstallError": "errors",
+    "Outcome": "outcome",
+    "OutcomeState": "outcome",
+    "Snapshot": "snapshot",
+    **dict.fromkeys(("Code", "Finding", "Plan", "Request", "Rewrite", "Severity", "Verdict"), "plan"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a type when it is first asked for: the command must start fast (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"safe_uninstall.model.{_HOMES[name]}"), name)
 
 
 def scan(environment: str | Environment | None = None, *, consumers_in: tuple[str, ...] = ()) -> Snapshot:
@@ -34,32 +68,26 @@ def scan(environment: str | Environment | None = None, *, consumers_in: tuple[st
             the snapshot names the same.
 
     Raises:
-        EnvironmentNotFound: there is none there.
-        UsageError: one of the directories is none.
+        SafeUninstallError: there is no environment there, or one of the directories is none.
     """
-    import os
+    from safe_uninstall.api import scan as take
 
-    from safe_uninstall.scan.environment import find_environment
-    from safe_uninstall.scan.snapshot import scan as take
-
-    if environment is None or isinstance(environment, str):
-        environment = find_environment(environment, variables=os.environ, directory=os.getcwd())
-    return take(environment, variables=os.environ, consumers_in=tuple(map(os.path.abspath, consumers_in)))
+    return take(environment, consumers_in=consumers_in)
 
 
 def plan(snapshot: Snapshot, request: Request) -> Plan:
     """Judge a request over a snapshot; probes of the request are run, and nothing else of the environment is.
 
+    Wheels that the request's rewrites and installations need are fetched, into a directory outside of the environment
+    that goes when the process ends. Nothing is changed.
+
     Raises:
-        NotInstalled: names that nothing bears.
-        UsageError: something that is no name, an accepted loss that is none, or a probe that cannot be run.
+        SafeUninstallError: names that nothing bears, something that is no name, an accepted loss that is none, a wheel
+            that cannot be had, or a probe that cannot be run.
     """
-    import os
+    from safe_uninstall.api import plan as judge
 
-    from safe_uninstall.analysis.plan import make_plan
-    from safe_uninstall.scan.probe import run_probes
-
-    return make_plan(snapshot, request, probes=run_probes(snapshot.environment, request, variables=os.environ))
+    return judge(snapshot, request)
 
 
 def execute(plan: Plan) -> Outcome:
@@ -67,19 +95,8 @@ def execute(plan: Plan) -> Outcome:
 
     Raises:
         SafeUninstallError: nothing was changed: the plan blocks or is stale, or the environment cannot be changed.
+        KeyboardInterrupt: a signal came before anything was changed.
     """
-    import os
+    from safe_uninstall.api import execute as carry_out
 
-    from safe_uninstall.analysis.plan import make_plan
-    from safe_uninstall.execute.transaction import execute as carry_out
-    from safe_uninstall.render.document import plan_document
-    from safe_uninstall.scan.probe import run_probe
-    from safe_uninstall.scan.snapshot import scan as take
-
-    return carry_out(
-        plan,
-        document=plan_document(plan, __version__),
-        rescan=lambda: take(plan.environment, variables=os.environ, consumers_in=plan.request.consumers_in),
-        replan=lambda snapshot: make_plan(snapshot, plan.request, probes=plan.probes),
-        prober=lambda code: run_probe(plan.environment, code, timeout=plan.request.probe_timeout, variables=os.environ),
-    )
+    return carry_out(plan)

@@ -68,11 +68,15 @@ class LazyWheels:
     ) -> None:
         """Remove what was fetched."""
         self._signals.close()
-        if self._directory is not None:
-            with uninterrupted():
-                shutil.rmtree(self._directory, ignore_errors=True)
+        with uninterrupted():
+            self.close()
         if isinstance(error, Interrupted):
             raise KeyboardInterrupt from None
+
+    def close(self) -> None:
+        """Remove what was fetched."""
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
 
     def restore(self, distribution: Distribution) -> Wheel | WheelUnavailable:
         """Return the very wheel that a distribution was installed from."""
