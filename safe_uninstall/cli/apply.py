@@ -28,7 +28,7 @@ from safe_uninstall.model.errors import UsageError
 def command(**options: Any) -> int:
     """Carry out a plan that -o saved, if the environment is still the one that it was made for.
 
-    With -p, an identical environment in another place.
+    PLAN.json may be - for standard input. With -p, an identical environment in another place.
     """
     common = take_common(options)
     as_json = options["format"] == "json"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,17 @@ class SavedPlan:
             **more,
         )
 
+    def gone(self, names: tuple[str, ...], installed: Collection[str]) -> StalePlan:
+        """Return the error for a request whose names lead to nothing any more.
+
+        Args:
+            names: names and globs of the request that nothing bears.
+            installed: normalised names of what there is.
+        """
+        told = (item["distribution"] for item in self.document["actions"] if item.get("kind") == "uninstall")
+        left = [f"{item['name']} {item['version']}" for item in told if item["name"] not in installed]
+        return StalePlan(tuple(f"{label} is not installed any more" for label in left or names), help=_ANEW)
+
     def refuse_unless_same(self, plan: Plan, tool_version: str) -> None:
         """Hold what is planned now against what was reviewed.
 
@@ -88,14 +100,18 @@ class SavedPlan:
 
 
 def read_plan(path: str) -> SavedPlan:
-    """Read a plan that ``-o`` saved.
+    """Read a plan that ``-o`` saved; ``-`` stands for standard input.
 
     Raises:
         UsageError: there is no such file, or it is no plan, or one of a newer format.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        if path == "-":
+            path = "standard input"
+            document = json.load(sys.stdin)
+        else:
+            with open(path, encoding="utf-8") as file:
+                document = json.load(file)
     except OSError as error:
         raise UsageError(
             f"`{path}` cannot be read: {error.strerror}", help=("save a plan first: safe-uninstall -n -o PLAN.json …",)
@@ -118,6 +134,7 @@ def read_plan(path: str) -> SavedPlan:
                 raise TypeError(key)
         if not isinstance(document["actions"], list):
             raise TypeError("actions")
+        saved.gone((), ())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"`{path}` is not a whole plan: {error}", help=("save a plan anew, with -o",)) from None
     return saved

@@ -13,7 +13,7 @@ from safe_uninstall import __version__
 from safe_uninstall.cli.options import Common
 from safe_uninstall.cli.output import ProgressLine, print_data, print_talk, terminal_width
 from safe_uninstall.cli.unfinished import warn_of_unfinished
-from safe_uninstall.model.errors import EnvironmentNotFound, NotInstalled, StalePlan, UsageError
+from safe_uninstall.model.errors import EnvironmentNotFound, NotInstalled, UsageError
 from safe_uninstall.model.outcome import ExitStatus, OutcomeState
 from safe_uninstall.model.plan import Request, Rewrite, Verdict
 
@@ -99,8 +99,10 @@ class PlanRun:
             print_talk(f"{text} …")
 
     def _run(self, environment: Environment) -> int:
+        installed: frozenset[str] = frozenset()
         try:
             snapshot = self._scan(environment)
+            installed = frozenset(item.name for item in snapshot.distributions)
             plan = self._plan(snapshot)
             if self._request.probes:
                 # What cannot be planned at all is said before a probe takes minutes.
@@ -109,8 +111,7 @@ class PlanRun:
         except NotInstalled as error:
             if self._options.reviewed is None:
                 raise
-            gone = tuple(f"{name} is not installed any more" for name in error.names)
-            raise StalePlan(gone, help=error.help) from None
+            raise self._options.reviewed.gone(error.names, installed) from None
         finally:
             self._line.close()
         if self._options.reviewed is not None:

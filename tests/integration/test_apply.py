@@ -73,7 +73,30 @@ def test_applied_twice(plan: Path) -> None:
     done = safe_uninstall("apply", plan, "-y")
     assert done.status == 2
     assert "error[stale-plan]" in done.err
-    assert "twin-cu11 is not installed any more" in done.err
+    assert "twin-cu11 11.8 is not installed any more" in done.err
+
+
+def test_a_glob_that_matches_nothing_any_more(environment: EnvironmentBuilder, tmp_path: Path) -> None:
+    """What the plan was to remove is named, not the pattern, and nothing else is suggested in its place."""
+    saved = tmp_path / "glob.json"
+    assert safe_uninstall("-p", environment.prefix, "-n", "-o", saved, "*-cu11").status == 0
+    assert safe_uninstall("-p", environment.prefix, "-y", "twin-cu11").status == 0
+    done = safe_uninstall("apply", saved, "-y")
+    assert done.status == 2
+    assert "since the plan was made: twin-cu11 11.8 is not installed any more\n" in done.err
+    assert "did you mean" not in done.err
+
+
+def test_a_plan_comes_from_standard_input(plan: Path) -> None:
+    """``-``, as with other programs; what is wrong with it is told of standard input."""
+    with plan.open() as file:
+        done = safe_uninstall("apply", "-", "-y", stdin=file)
+    assert done.status == 0, done.err
+    with plan.open() as file:
+        file.seek(5)
+        broken = safe_uninstall("apply", "-", "-y", stdin=file)
+    assert broken.status == 2
+    assert "`standard input` is not JSON" in broken.err
 
 
 def test_a_plan_that_was_edited_to_be_unsafe_is_caught(environment: EnvironmentBuilder, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 _CAPABILITY_DROP = 24
 """PR_CAPBSET_DROP of prctl(2)."""
@@ -42,6 +42,7 @@ def safe_uninstall(
     variables: Mapping[str, str] | None = None,
     directory: Path | None = None,
     obey_permissions: bool = False,
+    stdin: IO[str] | None = None,
 ) -> Finished:
     """Run ``python -m safe_uninstall`` without a terminal.
 
@@ -51,10 +52,11 @@ def safe_uninstall(
         variables: further environment variables; what points at an environment is hidden from the run.
         directory: where it runs.
         obey_permissions: let modes of files bind the run even where the tests are run by root.
+        stdin: its standard input, None: nothing.
     """
     done = subprocess.run(
         [str(python), "-m", "safe_uninstall", *map(str, words)],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin or subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="surrogateescape",
