@@ -16,8 +16,8 @@ from safe_uninstall.execute.interrupts import Interrupted
 from safe_uninstall.execute.programs import find_programs
 from safe_uninstall.model.plan import Request
 from safe_uninstall.render.document import plan_document
+from safe_uninstall.scan import probe
 from safe_uninstall.scan.environment import find_environment
-from safe_uninstall.scan.probe import run_probe, run_probes
 from safe_uninstall.scan.snapshot import scan as take
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def plan(snapshot: Snapshot, request: Request) -> Plan:
         programs=find_programs(),
         tool_prefix=os.path.realpath(sys.prefix),
     )
-    probes = run_probes(environment, request, variables=os.environ)
+    probes = probe.run_probes(environment, request, variables=os.environ)
     return make_plan(snapshot, request, _wheels(environment, request), probes=probes)
 
 
@@ -61,7 +61,7 @@ def execute(plan: Plan) -> Outcome:
             document=plan_document(plan, __version__),
             rescan=lambda: take(environment, variables=os.environ, consumers_in=request.consumers_in),
             replan=lambda snapshot: make_plan(snapshot, request, _wheels(environment, request), probes=plan.probes),
-            prober=lambda code: run_probe(environment, code, timeout=request.probe_timeout, variables=os.environ),
+            prober=lambda code: probe.run_probe(environment, code, timeout=request.probe_timeout, variables=os.environ),
         )
     except Interrupted:
         # Once anything is changed a signal ends in a roll back, and an outcome.

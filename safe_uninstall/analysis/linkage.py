@@ -286,7 +286,7 @@ class _Judge:
                 )
             changes.append(
                 ProviderChange(
-                    consumer=self._consumer(before, Strength.LINKED, None, ()),
+                    consumer=self._consumer(before, Strength.LINKED, None, (), how=in_words(after)),
                     name=before.name,
                     before=before.provider.path,
                     after=after.provider.path,

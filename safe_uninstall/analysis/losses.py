@@ -37,6 +37,7 @@ class ProviderChange:
     """A need that another provider would meet in the outcome."""
 
     consumer: Consumer
+    """With how the loader finds the new provider."""
     name: str
     before: str
     after: str

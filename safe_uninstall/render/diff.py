@@ -6,12 +6,22 @@ header, so that two environments alike under two prefixes give two texts that di
 
 import posixpath
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from safe_uninstall.model.plan import Action, ActionKind, BindingChange, Finding, Plan, Severity, Verdict
+from safe_uninstall.model.plan import (
+    Action,
+    ActionKind,
+    BindingChange,
+    Code,
+    DistributionRef,
+    Finding,
+    Plan,
+    Severity,
+    Verdict,
+)
 from safe_uninstall.render.findings import FindingText
-from safe_uninstall.render.paths import Relative, relative_to_site_packages
+from safe_uninstall.render.paths import relative_to_site_packages
 from safe_uninstall.render.style import Style, count, escaped, printable, size
 
 _GUTTERS = {
@@ -91,11 +101,26 @@ class _Diff:
             if action.kind is ActionKind.RELEASE:
                 continue
             label = action.distribution.label
-            reason = "" if action.requested and action.kind is ActionKind.UNINSTALL else f"   {action.reason}"
+            reason = "" if action.requested and action.kind is ActionKind.UNINSTALL else self._reason(action)
             what = f"   {count(len(action.paths), 'file')}, {size(action.bytes)}" if action.paths else ""
-            yield f"{_GUTTERS[action.kind]} {label}{what}{reason}"
+            yield f"{_GUTTERS[action.kind]} {label}{what}   {reason}".rstrip()
+
+    def _reason(self, action: Action) -> str:
+        """Return why; where a wheel comes from depends on what caches hold today."""
+        reason = action.reason
+        for wheel in self._plan.wheels:
+            source = f"from {wheel.source}"
+            reason = reason.removesuffix(f", {source}").removeprefix(f"{source}, ")
+            reason = "" if reason == source else reason
+        return reason
 
     def _files(self) -> Iterator[str]:
+        lost = {
+            path: finding.distribution
+            for finding in self._plan.findings
+            if finding.code is Code.FILE_LOST and finding.distribution is not None
+            for path in finding.paths
+        }
         for action in self._plan.actions:
             if not action.paths:
                 continue
@@ -103,9 +128,25 @@ class _Diff:
             if self._verbose:
                 yield from (f"{gutter} {path}   {action.distribution.name}" for path in self._paths.each(action.paths))
                 continue
-            tail = f"   {action.reason}" if action.kind is ActionKind.RELEASE else ""
-            for directory, number in _grouped(action, self._paths):
-                yield f"{gutter} {directory}   {count(number, 'file')} of {action.distribution.name}{tail}"
+            for directory, paths in self._grouped(action):
+                what = f"{gutter} {directory}   {count(len(paths), 'file')} of {action.distribution.name}"
+                if action.kind is ActionKind.RELEASE:
+                    what += f"   {action.reason}"
+                elif action.kind is ActionKind.RESTORE:
+                    what += "   written again"
+                elif action.kind is ActionKind.UNINSTALL:
+                    what += _claimed(paths, lost)
+                yield what
+
+    def _grouped(self, action: Action) -> Iterator[tuple[str, list[str]]]:
+        """Yield directories with those files of an action that are below each, sorted."""
+        groups: dict[str, list[str]] = {}
+        for path in action.paths:
+            shown = self._paths(path)
+            parts = posixpath.dirname(shown).split("/")
+            depth = 1 if parts[0].endswith(".dist-info") else _DEPTH
+            groups.setdefault("/".join(parts[:depth]) + "/" if parts[0] else shown, []).append(path)
+        yield from sorted(groups.items())
 
     def _binding(self, change: BindingChange) -> str:
         consumer = change.consumer
@@ -115,8 +156,15 @@ class _Diff:
         if change.after is None:
             return f"- {what}: {before} ({consumer.how}) -> nothing"
         if change.after == change.before:
-            return f"= {what}: {before} (the same path, its own bytes)"
-        return f"= {what}: {before} -> {self._paths(change.after)}"
+            return f"= {what}: {before} (the same path, {self._whose(change.after)})"
+        return f"= {what}: {before} -> {self._paths(change.after)} ({consumer.how})"
+
+    def _whose(self, path: str) -> str:
+        """Return whose bytes a path has afterwards, where that changes."""
+        for action in self._plan.actions:
+            if action.kind in (ActionKind.RESTORE, ActionKind.INSTALL) and path in action.paths:
+                return f"then the bytes of {action.distribution.label}"
+        return "its own bytes"
 
     def _findings(self) -> Iterator[str]:
         plan = self._plan
@@ -137,12 +185,10 @@ def _without_place(finding: Finding, place: str) -> Finding:
     return replace(finding, help=tuple(text.replace(place, "", 1) if place else text for text in finding.help))
 
 
-def _grouped(action: Action, paths: Relative) -> Iterator[tuple[str, int]]:
-    """Yield directories with how many files of an action are below each, sorted."""
-    groups: dict[str, int] = {}
-    for path in paths.each(action.paths):
-        directory = posixpath.dirname(path)
-        parts = directory.split("/") if directory else []
-        group = "/".join(parts[:_DEPTH]) + "/" if parts else path
-        groups[group] = groups.get(group, 0) + 1
-    yield from sorted(groups.items())
+def _claimed(paths: Iterable[str], lost: Mapping[str, DistributionRef]) -> str:
+    """Return which survivors claim some of ``paths`` that they would lose, in a clause."""
+    numbers: dict[str, int] = {}
+    for path in paths:
+        if path in lost:
+            numbers[lost[path].label] = numbers.get(lost[path].label, 0) + 1
+    return "".join(f", {number} of them claimed by {label}" for label, number in sorted(numbers.items()))

@@ -78,6 +78,7 @@ def test_applied_twice(plan: Path) -> None:
 
 def test_a_glob_that_matches_nothing_any_more(environment: EnvironmentBuilder, tmp_path: Path) -> None:
     """What the plan was to remove is named, not the pattern, and nothing else is suggested in its place."""
+    build_twins(environment)
     saved = tmp_path / "glob.json"
     assert safe_uninstall("-p", environment.prefix, "-n", "-o", saved, "*-cu11").status == 0
     assert safe_uninstall("-p", environment.prefix, "-y", "twin-cu11").status == 0

@@ -46,7 +46,7 @@ def test_the_incident() -> None:
         "@@ distributions @@",
         "- nvidia-cudnn-cu13 9.24.0.43   4 files, 8 B",
         "@@ files @@",
-        "- nvidia/cudnn/   2 files of nvidia-cudnn-cu13",
+        "- nvidia/cudnn/   2 files of nvidia-cudnn-cu13, 2 of them claimed by nvidia-cudnn-cu12 9.10.2.21",
         "- nvidia_cudnn_cu13-9.24.0.43.dist-info/   2 files of nvidia-cudnn-cu13",
         "@@ bindings @@",
         "- torch 2.9.1   torch/lib/libtorch_cuda.so   libcudnn.so.9: nvidia/cudnn/lib/libcudnn.so.9"
@@ -76,14 +76,14 @@ def test_the_incident_restored() -> None:
         "+++ rewrite: safe-uninstall nvidia-cudnn-cu13 --restore",
         "@@ distributions @@",
         "- nvidia-cudnn-cu13 9.24.0.43   4 files, 8 B",
-        "= nvidia-cudnn-cu12 9.10.2.21   2 files, 6 B   its own files again, from presumed",
+        "= nvidia-cudnn-cu12 9.10.2.21   2 files, 6 B   its own files again",
         "@@ files @@",
         "- nvidia/cudnn/   2 files of nvidia-cudnn-cu13",
         "- nvidia_cudnn_cu13-9.24.0.43.dist-info/   2 files of nvidia-cudnn-cu13",
-        "= nvidia/cudnn/   2 files of nvidia-cudnn-cu12",
+        "= nvidia/cudnn/   2 files of nvidia-cudnn-cu12   written again",
         "@@ bindings @@",
         "= torch 2.9.1   torch/lib/libtorch_cuda.so   libcudnn.so.9: nvidia/cudnn/lib/libcudnn.so.9"
-        " (the same path, its own bytes)",
+        " (the same path, then the bytes of nvidia-cudnn-cu12 9.10.2.21)",
     ]
 
 
@@ -99,7 +99,7 @@ def test_another_provider_and_released_files() -> None:
         ],
     )
     shown = lines(planned(snap, "a"))
-    assert "= (unowned)   mine.so   libx.so.1: a/libx.so.1 -> b/libx.so.1" in shown
+    assert "= (unowned)   mine.so   libx.so.1: a/libx.so.1 -> b/libx.so.1 (RUNPATH $ORIGIN/b)" in shown
     assert "= shared.h   1 file of a   owned by b" in shown
     assert "- top.py   1 file of a" in shown
     assert "+++ allow: safe-uninstall a" in shown
