@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.damage import find_damage
@@ -14,13 +15,12 @@ from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.metadata import unmet_requirements
 from safe_uninstall.analysis.mixed_cuda import MixedCuda, find_mixed_cuda, mixed_cuda_finding
 from safe_uninstall.analysis.ownership import Owners
-from safe_uninstall.analysis.plan import would_block
-from safe_uninstall.analysis.presumed import PresumedWheels
-from safe_uninstall.analysis.repair import Repairs, choose_repairs
+from safe_uninstall.analysis.plan import removable
+from safe_uninstall.analysis.repair import choose_repairs
 from safe_uninstall.analysis.unmet import Unmet, UnmetNeed, find_unmet
 from safe_uninstall.model.distribution import Distribution, MetadataKind, RecordState
 from safe_uninstall.model.linkage import Strength
-from safe_uninstall.model.plan import Claimant, Code, Consumer, Finding, Request, Rewrite, Severity
+from safe_uninstall.model.plan import Claimant, Code, Consumer, Finding, Severity
 from safe_uninstall.model.snapshot import Snapshot
 
 
@@ -41,7 +41,7 @@ def audit(
     owners = Owners(snapshot.distributions)
     baseline = Baseline(snapshot, use_library_path=use_library_path)
     repairs = choose_repairs(snapshot, find_damage(snapshot, deep=deep))
-    mending = Mending(repairs, commands, _removable(snapshot, repairs, use_library_path=use_library_path))
+    mending = Mending(repairs, commands, partial(removable, snapshot, use_library_path=use_library_path))
     findings = [
         *damage_findings(repairs, mending),
         *_unmet_findings(owners, find_unmet(snapshot, owners, baseline), mending),
@@ -54,15 +54,6 @@ def audit(
     ]
     order = tuple(Severity)
     return tuple(sorted(findings, key=lambda item: order.index(item.severity)))
-
-
-def _removable(snapshot: Snapshot, repairs: Repairs, *, use_library_path: bool) -> tuple[str, ...]:
-    """Return the distributions that overwrote what is to be restored, if all of them can go and nothing is lost."""
-    writers = tuple(sorted({writer.name for item in repairs.restore for writer in item.by}))
-    if not writers:
-        return ()
-    request = Request(names=writers, rewrites=(Rewrite.RESTORE,), use_library_path=use_library_path)
-    return () if would_block(snapshot, request, PresumedWheels(snapshot)) else writers
 
 
 def _mixed(found: Iterable[MixedCuda], mending: Mending) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Damage as findings: what a distribution lost, and the commands that give it back."""
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from safe_uninstall.analysis.commands import Commands
 from safe_uninstall.analysis.damage import Damage
@@ -9,21 +10,23 @@ from safe_uninstall.analysis.repair import Repairs
 from safe_uninstall.model.plan import Claimant, Code, Finding, Severity
 
 
+class Removable(Protocol):
+    """Tells whether names can be removed, and what they overwrote be restored, without a loss that is not accepted."""
+
+    def __call__(self, names: tuple[str, ...], *, accepted: tuple[str, ...] = ()) -> bool:
+        """Judge names; each call costs a plan."""
+
+
 class Mending:
-    """The commands that mend damage, each the same for all that it mends."""
+    """The commands that mend damage, each the same for all that it mends, and each planned before it is offered."""
 
-    def __init__(self, repairs: Repairs, commands: Commands, writers: tuple[str, ...] = ()) -> None:
-        """Choose them once for all of ``repairs``.
-
-        Args:
-            repairs: what is damaged.
-            commands: makes the commands.
-            writers: names of all distributions that overwrote what is to be restored, if they can be removed and it
-                be restored without a loss.
-        """
+    def __init__(self, repairs: Repairs, commands: Commands, removable: Removable) -> None:
+        """Choose them for all of ``repairs``."""
         self._commands = commands
         self._repairs = repairs
-        self._writers = writers
+        self._removable = removable
+        writers = tuple(sorted({writer.name for item in repairs.restore for writer in item.by}))
+        self._writers = writers if writers and removable(writers) else ()
 
     def restored(self, damage: Damage | None = None) -> tuple[str, ...]:
         """Return the help for a distribution that can be restored; None: for whatever misses its files."""
@@ -44,15 +47,20 @@ class Mending:
         return self.restored(damage)
 
     def chosen(self, damage: Damage) -> tuple[str, ...]:
-        """Return the help where only the user can say which distribution stays."""
+        """Return the help where only the user can say which distribution stays: for each side, what would work."""
         name = damage.distribution.name
-        others = [other.name for other in damage.by]
-        return (
-            f"keep {name}",
-            self._commands.ours(*others, "--restore"),
-            f"keep {', '.join(others)}",
-            self._commands.ours(name, "--restore"),
-        )
+        others = tuple(other.name for other in damage.by)
+        return (*self._kept((name,), others), *self._kept(others, (name,)))
+
+    def _kept(self, names: tuple[str, ...], going: tuple[str, ...]) -> tuple[str, ...]:
+        keep = f"keep {', '.join(names)}"
+        if self._removable(going):
+            return (keep, self._commands.ours(*going, "--restore"))
+        if self._removable(going, accepted=going):
+            accepted = [word for name in going for word in ("--accept-loss", name)]
+            why = f"though something requires {', '.join(going)}"
+            return (f"{keep}, {why}", self._commands.ours(*going, "--restore", *accepted))
+        return ()
 
     def removed(self, damage: Damage) -> tuple[str, ...]:
         """Return the help for a distribution that gave way, and that nothing needs."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from safe_uninstall.analysis.acceptance import Acceptance
 from safe_uninstall.analysis.actions import make_actions
@@ -28,7 +29,7 @@ from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import UsageError, WheelsUnavailable
 from safe_uninstall.model.history import History
-from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Severity, Verdict
+from safe_uninstall.model.plan import Alternative, Code, Finding, Plan, Prediction, Request, Rewrite, Severity, Verdict
 from safe_uninstall.model.probe import ProbeRun
 from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.model.wheel import Wheel, WheelSource, WheelUnavailable
@@ -110,9 +111,26 @@ def make_plan(
     return decision.complete(plan)
 
 
-def would_block(snapshot: Snapshot, request: Request, wheels: WheelSource | None = None) -> bool:
-    """Return whether the plan of a request blocks, without working out what else it tells; raises what it raises."""
-    return _Planner.of(snapshot, request, wheels).decide().verdict is Verdict.BLOCK
+def removable(
+    snapshot: Snapshot, names: tuple[str, ...], *, accepted: tuple[str, ...] = (), use_library_path: bool = False
+) -> bool:
+    """Return whether distributions can be removed, and what they overwrote be restored, without a loss.
+
+    Args:
+        snapshot: the environment.
+        names: normalised.
+        accepted: whose loss would be accepted; accepting what is not lost makes it False.
+        use_library_path: whether LD_LIBRARY_PATH binds.
+    """
+    from safe_uninstall.analysis.presumed import PresumedWheels
+
+    request = Request(
+        names=names, rewrites=(Rewrite.RESTORE,), accepted_losses=accepted, use_library_path=use_library_path
+    )
+    try:
+        return _Planner.of(snapshot, request, PresumedWheels(snapshot)).decide().verdict is not Verdict.BLOCK
+    except (UsageError, WheelsUnavailable):
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +228,7 @@ class _Planner:
             )
         )
         left = replace(repairs, restore=())
-        mending = Mending(left, self._commands)
+        mending = Mending(left, self._commands, partial(removable, self._snapshot))
         findings = [
             *self._findings(judgement),
             *(replace(item, severity=Severity.WARNING) for item in damage_findings(left, mending)),

@@ -6,7 +6,7 @@ root whose closure holds the object, or Python source that names its file.
 """
 
 import posixpath
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 
 from safe_uninstall.analysis.loader import Trace
@@ -58,6 +58,8 @@ class Preloads:
         self._trace = trace
         self._deleted = deleted
         self._leaving = leaving
+        self._by_distribution: dict[str, tuple[str, ...]] = {}
+        self._known_imports: dict[tuple[str, tuple[str, ...], bool], tuple[str, str] | None] = {}
 
     def lost(self, name: str, abi: Abi) -> LostPreload | None:
         """Return what becomes of a needed name that no closure meets by path; None when nothing is lost."""
@@ -77,6 +79,14 @@ class Preloads:
     def is_met(self, name: str, abi: Abi) -> bool:
         """Return whether something that is there loads an object of that soname first, in the baseline."""
         return self._loaded_by(name, self._bearers(name, abi), leaving_too=True) is not None
+
+    def expect(self, needs: Iterable[tuple[str, Abi]]) -> None:
+        """Search all sources once for what ``is_met`` will be asked about; asked one by one each need is a search."""
+        wanted = [(name, bearers) for name, abi in needs if (bearers := self._bearers(name, abi))]
+        sought = {path for name, bearers in wanted if not self._imported(name, bearers, True) for path in bearers}
+        if len(sought) > 1:
+            sources = [path for item in self._snapshot.distributions for path in self._sources(item)]
+            self._snapshot.evidence.sources_naming(frozenset(map(posixpath.basename, sought)), sources)
 
     def stays_met(self, name: str, abi: Abi) -> bool:
         """Return whether something that stays loads an object of that soname that stays, too."""
@@ -116,16 +126,29 @@ class Preloads:
         """Return one of ``bearers`` and what loads it, in words."""
         if not bearers:
             return None
+        imported = self._imported(name, bearers, leaving_too)
+        if imported is not None:
+            return imported
+        for bearer in bearers:
+            source = self._named_in_source(bearer, leaving_too=leaving_too)
+            if source is not None:
+                return bearer, f"already loaded by {self._relative(source)}"
+        return None
+
+    def _imported(self, name: str, bearers: list[str], leaving_too: bool) -> tuple[str, str] | None:
+        """Return one of ``bearers`` that an import root's closure holds, and that root, in words; memoised."""
+        key = (name, tuple(bearers), leaving_too)
+        if key not in self._known_imports:
+            self._known_imports[key] = self._find_imported(name, bearers, leaving_too)
+        return self._known_imports[key]
+
+    def _find_imported(self, name: str, bearers: list[str], leaving_too: bool) -> tuple[str, str] | None:
         by_identity = {self._snapshot.objects[path].identity: path for path in bearers}
         for root in self.import_roots({name}, leaving_too=leaving_too):
             for item in self._trace(root).objects:
                 if item.object.identity in by_identity:
                     bearer = by_identity[item.object.identity]
                     return bearer, f"already loaded by import of {self._relative(root.path)}"
-        for bearer in bearers:
-            source = self._named_in_source(bearer, leaving_too=leaving_too)
-            if source is not None:
-                return bearer, f"already loaded by {self._relative(source)}"
         return None
 
     def _named_in_source(self, bearer: str, *, leaving_too: bool) -> str | None:
@@ -142,16 +165,23 @@ class Preloads:
         for distribution in self._snapshot.distributions:
             if not leaving_too and distribution.metadata_path in self._leaving:
                 continue
-            (own if distribution.metadata_path in owners else others).extend(_sources(distribution))
+            (own if distribution.metadata_path in owners else others).extend(self._sources(distribution))
         found = evidence.sources_naming(frozenset({file_name}), own).get(file_name)
         if found:
             return found[0]
         package = self._package_of(bearer)
         if package is None:
             return None
-        named = evidence.sources_naming(frozenset({file_name, package}), others)
-        both = set(named.get(file_name, ())) & set(named.get(package, ()))
-        return min(both) if both else None
+        named = evidence.sources_naming(frozenset({file_name}), others).get(file_name, ())
+        both = evidence.sources_naming(frozenset({package}), named).get(package)
+        return both[0] if both else None
+
+    def _sources(self, distribution: Distribution) -> tuple[str, ...]:
+        key = distribution.metadata_path
+        if key not in self._by_distribution:
+            rows = distribution.record.rows
+            self._by_distribution[key] = tuple(row.path for row in rows if row.path.endswith(".py"))
+        return self._by_distribution[key]
 
     def _package_of(self, path: str) -> str | None:
         """Return the first directory below site-packages on the way to ``path``."""
@@ -167,7 +197,3 @@ class Preloads:
             if path.startswith(directory + "/"):
                 return path[len(directory) + 1 :]
         return path
-
-
-def _sources(distribution: Distribution) -> list[str]:
-    return [row.path for row in distribution.record.rows if row.path.endswith(".py")]

@@ -60,12 +60,13 @@ def find_unmet(snapshot: Snapshot, owners: Owners, baseline: Baseline) -> Unmet:
             if need.provider is None and need.consumer is trace.root and not is_host_library(need.name):
                 groups.setdefault(need.name, {})[path] = need
     absent = _absent_claims(snapshot)
+    abis = {name: next(iter(consumers.values())).consumer.object.abi for name, consumers in groups.items()}
+    preloads.expect((name, abi) for name, abi in abis.items() if posixpath.basename(name) not in absent)
     certain: list[UnmetNeed] = []
     others: list[UnmetNeed] = []
     for name, consumers in sorted(groups.items()):
-        abi = next(iter(consumers.values())).consumer.object.abi
         claims = absent.get(posixpath.basename(name), ())
-        if not claims and preloads.is_met(name, abi):
+        if not claims and preloads.is_met(name, abis[name]):
             continue
         unmet = UnmetNeed(
             name=name,

@@ -6,6 +6,7 @@ What reads them is imported only then: most runs ask for little of it.
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from safe_uninstall.model.elf import DlopenNote, SymbolTable
 from safe_uninstall.scan.disk import DiskFileSystem
@@ -58,7 +59,7 @@ class DiskEvidence:
         found: dict[str, list[str]] = {}
         for path in sorted(set(paths)):
             known = self._sources.setdefault(path, {})
-            unknown = names - known.keys()
+            unknown = frozenset(names - known.keys())
             if unknown:
                 standing = self._read_source(path, unknown)
                 known.update((name, name in standing) for name in unknown)
@@ -148,11 +149,16 @@ class DiskEvidence:
 
     def _read_source(self, path: str, names: frozenset[str]) -> frozenset[str]:
         found: set[str] = set()
-        wanted = [(name, os.fsencode(name)) for name in names if name]
+        wanted = _encoded(names)
+        # Names of libraries are most of what is asked for, and few sources hold any.
+        common = b".so" if all(b".so" in raw for _, raw in wanted) else b""
         tail = b""
         try:
             for chunk in self._chunks(path):
                 text = tail + chunk
+                if common not in text:
+                    tail = text[-_OVERLAP:]
+                    continue
                 found.update(name for name, raw in wanted if raw in text and _pattern(raw).search(text))
                 tail = text[-_OVERLAP:]
         except OSError:
@@ -186,5 +192,11 @@ class DiskEvidence:
                 yield chunk
 
 
+@lru_cache
+def _encoded(names: frozenset[str]) -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, os.fsencode(name)) for name in names if name)
+
+
+@lru_cache(maxsize=1024)
 def _pattern(name: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(?<!\w)" + re.escape(name) + rb"(?!\w)(?!\.\d)")

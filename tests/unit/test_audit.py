@@ -164,6 +164,32 @@ def test_where_nothing_tells_which_is_needed_the_user_must_say() -> None:
     )
 
 
+def test_where_both_are_required_the_loss_must_be_accepted() -> None:
+    """Removing either breaks a requirement: the command says so, and it works as it stands."""
+    snap = snapshot(
+        distribution("a", claims={"lib.so": b"1"}),
+        distribution("b", claims={"lib.so": b"22"}),
+        distribution("user", requires=("a", "b")),
+    )
+    (overwritten,) = found(snap)
+    assert overwritten.help == (
+        "keep a, though something requires b",
+        "safe-uninstall -p /env b --restore --accept-loss b",
+        "keep b, though something requires a",
+        "safe-uninstall -p /env a --restore --accept-loss a",
+    )
+
+
+def test_what_cannot_be_removed_at_all_is_not_offered() -> None:
+    """One has no RECORD that an installer could follow, and accepting its loss does not help."""
+    snap = snapshot(
+        distribution("a", claims={"lib.so": b"1"}),
+        distribution("b", claims={"lib.so": b"22"}, conda_package="b-1.0-0"),
+    )
+    (overwritten,) = found(snap)
+    assert overwritten.help == ("keep b", "safe-uninstall -p /env a --restore")
+
+
 def test_a_leftover_that_gave_way_is_a_warning() -> None:
     """After a repair cu13 is the one that is overwritten, and nobody requires it."""
     snap = snapshot(
@@ -191,7 +217,28 @@ def test_one_that_gave_way_and_misses_files_besides_is_damaged() -> None:
         (Code.FILE_OVERWRITTEN, ERROR),
     ]
     assert missing.help == overwritten.help
-    assert overwritten.help[:2] == ("keep loser", "safe-uninstall -p /env winner --restore")
+    assert overwritten.help == (
+        "keep loser, though something requires winner",
+        "safe-uninstall -p /env winner --restore --accept-loss winner",
+        "keep winner",
+        "safe-uninstall -p /env loser --restore",
+    )
+
+
+def test_needs_that_source_meets_are_met() -> None:
+    """Two libraries that Python loads by their file names before the modules that need them."""
+    source = b"CDLL('libone.so'); CDLL('libtwo.so')"
+    snap = snapshot(
+        distribution("a", claims={"a/__init__.py": source, "a/l/libone.so": b"1", "a/l/libtwo.so": b"2"}),
+        distribution("b", claims={"b/one.so": b"1", "b/two.so": b"2", "b/three.so": b"3"}),
+        objects=[
+            elf(at("a/l/libone.so"), "libone.so"),
+            elf(at("a/l/libtwo.so"), "libtwo.so"),
+            elf(at("b/one.so"), None, "libone.so"),
+            elf(at("b/two.so"), None, "libtwo.so"),
+        ],
+    )
+    assert found(snap) == []
 
 
 def test_files_left_out_of_an_image_on_purpose_are_notes() -> None:
