@@ -58,7 +58,9 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"safe_uninstall.model.{_HOMES[name]}"), name)
 
 
-def scan(environment: str | Environment | None = None, *, consumers_in: tuple[str, ...] = ()) -> Snapshot:
+def scan(
+    environment: str | Environment | None = None, *, consumers_in: tuple[str, ...] = (), root: str | None = None
+) -> Snapshot:
     """Read an environment; nothing in it is imported, run or changed.
 
     Args:
@@ -66,13 +68,15 @@ def scan(environment: str | Environment | None = None, *, consumers_in: tuple[st
             for the one that the process is in.
         consumers_in: directories outside of it whose libraries may need some of the environment's; a request about
             the snapshot names the same.
+        root: top of a mounted root file system that all these paths are inside of; what is planned over such a
+            snapshot cannot be executed.
 
     Raises:
         SafeUninstallError: there is no environment there, or one of the directories is none.
     """
     from safe_uninstall.api import scan as take
 
-    return take(environment, consumers_in=consumers_in)
+    return take(environment, consumers_in=consumers_in, root=root)
 
 
 def plan(snapshot: Snapshot, request: Request) -> Plan:

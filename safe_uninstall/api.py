@@ -14,6 +14,7 @@ from safe_uninstall.cli.wheels import LazyWheels, repeated
 from safe_uninstall.execute import transaction
 from safe_uninstall.execute.interrupts import Interrupted
 from safe_uninstall.execute.programs import find_programs
+from safe_uninstall.model.environment import Programs
 from safe_uninstall.model.plan import Request
 from safe_uninstall.render.document import plan_document
 from safe_uninstall.scan import probe
@@ -30,26 +31,30 @@ _sources: dict[tuple[str, tuple[str, ...], bool], LazyWheels] = {}
 """By prefix, places and whether indexes are left out: what planning has fetched, carrying out need not fetch again."""
 
 
-def scan(environment: str | Environment | None = None, *, consumers_in: tuple[str, ...] = ()) -> Snapshot:
+def scan(
+    environment: str | Environment | None = None, *, consumers_in: tuple[str, ...] = (), root: str | None = None
+) -> Snapshot:
     """Read an environment."""
     if environment is None or isinstance(environment, str):
-        environment = find_environment(environment, variables=os.environ, directory=os.getcwd())
+        environment = find_environment(environment, variables=os.environ, directory=os.getcwd(), root=root)
     return take(environment, variables=os.environ, consumers_in=tuple(map(os.path.abspath, consumers_in)))
 
 
 def plan(snapshot: Snapshot, request: Request) -> Plan:
     """Judge a request over a snapshot."""
     environment = snapshot.environment
+    mounted = environment.is_mounted
     request = replace(
         request,
         find_links=tuple(os.path.abspath(place) if os.path.exists(place) else place for place in request.find_links),
         consumers_in=tuple(map(os.path.abspath, request.consumers_in)),
         python=request.python or environment.prefix,
-        programs=find_programs(),
-        tool_prefix=os.path.realpath(sys.prefix),
+        programs=Programs() if mounted else find_programs(),
+        tool_prefix=None if mounted else os.path.realpath(sys.prefix),
     )
     probes = probe.run_probes(environment, request, variables=os.environ)
-    return make_plan(snapshot, request, _wheels(environment, request), probes=probes)
+    # What is in a mounted tree is not changed from here, so that no wheels are fetched for it.
+    return make_plan(snapshot, request, None if mounted else _wheels(environment, request), probes=probes)
 
 
 def execute(plan: Plan) -> Outcome:

@@ -10,7 +10,11 @@ from safe_uninstall.analysis.names import is_host_library
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.preload import Preloads
 from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.elf import Abi
 from safe_uninstall.model.snapshot import Snapshot
+
+_LIBC = "libc.so.6"
+"""What any machine has for which something could be loaded on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +58,13 @@ def find_unmet(snapshot: Snapshot, owners: Owners, baseline: Baseline) -> Unmet:
         return Unmet()
     preloads = Preloads(snapshot, owners, baseline.names, baseline.trace, deleted=frozenset(), leaving=frozenset())
     groups: dict[str, dict[str, Bound]] = {}
+    with_libc: set[Abi] = set()
+    without_libc: set[Abi] = set()
     for path in sorted(baseline.objects):
         trace = baseline.trace(baseline.objects[path])
         for need in trace.needs:
+            if need.name == _LIBC:
+                (without_libc if need.provider is None else with_libc).add(need.consumer.object.abi)
             if need.provider is None and need.consumer is trace.root and not is_host_library(need.name):
                 groups.setdefault(need.name, {})[path] = need
     absent = _absent_claims(snapshot)
@@ -66,7 +74,8 @@ def find_unmet(snapshot: Snapshot, owners: Owners, baseline: Baseline) -> Unmet:
     others: list[UnmetNeed] = []
     for name, consumers in sorted(groups.items()):
         claims = absent.get(posixpath.basename(name), ())
-        if not claims and preloads.is_met(name, abis[name]):
+        if not claims and (abis[name] in without_libc - with_libc or preloads.is_met(name, abis[name])):
+            # Without a C library for them here, what their own machine would provide is not known.
             continue
         unmet = UnmetNeed(
             name=name,

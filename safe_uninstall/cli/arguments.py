@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 COMMANDS = ("apply", "check", "demo", "explain", "graph", "history", "recover", "schema", "undo", "why")
 """Words that are commands where a package could stand first; after ``--`` they are packages."""
 
+CHANGING = frozenset({"apply", "history", "recover", "undo"})
+"""Commands about what was or will be changed; they have no ``--root``, and say so rather than act on another place."""
+
 DEFAULT = "uninstall"
 
 ENVIRONMENT_PREFIX = "SAFE_UNINSTALL"
 """Every option can be given as SAFE_UNINSTALL_<OPTION>."""
 
-_TAKES_VALUE = frozenset({"-p", "--python", "--color"})
+_TAKES_VALUE = frozenset({"-p", "--python", "--root", "--color"})
 """Options of every command that take a value, so that the value is not taken for the first word."""
 _TAKES_NONE = frozenset({"-v", "--verbose", "-q", "--quiet"})
 
@@ -52,6 +55,38 @@ def value_of(option: str, words: Sequence[str], variables: Mapping[str, str]) ->
         if name == option:
             found = value if equals else second
     return found
+
+
+def without_root(words: Sequence[str]) -> list[str]:
+    """Return a command line without ``--root``; ``-p`` is a path in the tree already."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return [*kept, word, *rest]
+        if word == "--root":
+            next(rest, None)
+        elif not word.startswith("--root="):
+            kept.append(word)
+    return kept
+
+
+def without_place(words: Sequence[str]) -> list[str]:
+    """Return a command line without the options that say where the environment is: ``-p`` and ``--root``."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        flags, python, value = _bundle(word)
+        if word == "--":
+            return [*kept, word, *rest]
+        if name in ("--python", "--root") or python:
+            if not equals and not value:
+                next(rest, None)
+            kept += [f"-{flags}"] if flags else []
+        else:
+            kept.append(word)
+    return kept
 
 
 def _is_complete(word: str) -> bool:

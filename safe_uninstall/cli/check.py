@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from safe_uninstall import __version__
-from safe_uninstall.cli.options import common_options, consumers_option, take_common, take_consumers
+from safe_uninstall.cli.options import common_options, consumers_option, root_option, take_common, take_consumers
 from safe_uninstall.cli.output import ProgressLine, print_data, terminal_width
+from safe_uninstall.cli.place import find_place, paths_inside, refuse_change, words_given
 from safe_uninstall.cli.unfinished import warn_of_unfinished
 from safe_uninstall.execute.programs import find_programs
+from safe_uninstall.model.environment import Programs
 from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.outcome import ExitStatus
 from safe_uninstall.model.plan import Request, Rewrite, Severity
@@ -38,23 +40,25 @@ if TYPE_CHECKING:
     help="Let LD_LIBRARY_PATH of this shell count as a place where libraries are found.",
 )
 @consumers_option
+@root_option
 @click.option("--break-system-packages", is_flag=True, help="Change a Python that its distributor manages (PEP 668).")
 @common_options
 def command(**options: Any) -> int:
     """Say what is damaged: files that are gone or overwritten, libraries that nothing provides, mixed CUDA majors."""
-    from safe_uninstall.scan.environment import find_environment
-
     common = take_common(options)
     as_json = options["format"] == "json"
     if not options["fix"]:
         for name in ("yes", "dry_run"):
             if options[name]:
                 raise UsageError(f"--{name.replace('_', '-')} makes sense with --fix only")
-        environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
+        environment = find_place(common, tell=not as_json)
         warn_of_unfinished(environment, common)
         findings = _audit(common, options, environment, as_json=as_json)
         lost = any(item.severity is Severity.ERROR for item in findings)
         return ExitStatus.BLOCKED if lost and not options["exit_zero"] else ExitStatus.DONE
+    if common.root is not None:
+        environment = find_place(common, tell=False)
+        raise refuse_change(environment, "--root looks only, and --fix restores", words_given())
     from safe_uninstall.cli.run import PlanRun, RunOptions
 
     if as_json and not options["dry_run"] and not options["yes"]:
@@ -81,9 +85,11 @@ def _audit(common: Common, options: dict[str, Any], environment: Environment, *,
     from safe_uninstall.scan.snapshot import scan
 
     line = ProgressLine(enabled=not common.quiet and not as_json)
-    programs = find_programs()
+    # Which programs there are in a mounted tree nobody knows; their usual names will do.
+    programs = Programs() if environment.is_mounted else find_programs()
+    consumers = paths_inside(take_consumers(options), environment)
     try:
-        snapshot = scan(environment, variables=os.environ, progress=line.update, consumers_in=take_consumers(options))
+        snapshot = scan(environment, variables=os.environ, progress=line.update, consumers_in=consumers)
         line.update("judging")
         findings = audit(
             snapshot,

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from safe_uninstall.cli.options import common_options, take_common
+from safe_uninstall.cli.options import common_options, root_option, take_common
 from safe_uninstall.cli.output import print_data
+from safe_uninstall.cli.place import find_place
 from safe_uninstall.cli.unfinished import warn_of_unfinished
 
 
@@ -20,6 +21,7 @@ from safe_uninstall.cli.unfinished import warn_of_unfinished
     help="How to print; the drawings leave out what the host provides.",
     allow_from_autoenv=False,
 )
+@root_option
 @common_options
 def command(**options: Any) -> int:
     """Print every ELF file of the environment with its needs, each file judged as the root of its own load."""
@@ -28,11 +30,10 @@ def command(**options: Any) -> int:
     from safe_uninstall.analysis.ownership import Owners
     from safe_uninstall.render.document import graph_document, to_json
     from safe_uninstall.render.graph import render_dot, render_mermaid
-    from safe_uninstall.scan.environment import find_environment
     from safe_uninstall.scan.snapshot import scan
 
     common = take_common(options)
-    environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
+    environment = find_place(common, tell=options["format"] != "json")
     warn_of_unfinished(environment, common)
     snapshot = scan(environment, variables=os.environ)
     graph = build_graph(snapshot, Owners(snapshot.distributions))
@@ -41,5 +42,5 @@ def command(**options: Any) -> int:
     elif options["format"] == "mermaid":
         print_data(render_mermaid(graph, environment))
     else:
-        print_data(to_json(graph_document(graph, environment, __version__)))
+        print_data(to_json(graph_document(graph, snapshot.environment, __version__)))
     return 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from safe_uninstall.cli.arguments import ENVIRONMENT_PREFIX, split, value_of
+from safe_uninstall.cli.arguments import CHANGING, ENVIRONMENT_PREFIX, split, value_of, without_root
 from safe_uninstall.cli.commands import load_command
 from safe_uninstall.cli.output import Report
 from safe_uninstall.model.errors import SafeUninstallError, UsageError
@@ -45,12 +46,18 @@ def run(words: Sequence[str]) -> int:
     gc.disable()
     try:
         name, rest = split(words)
+        if name in CHANGING and value_of("--root", words, os.environ) is not None:
+            raise UsageError(
+                f"`{PROGRAM} {name}` is for environments of this machine, not for what lies in a mounted tree",
+                help=(f"run it inside the tree: {shlex.join((PROGRAM, *without_root(words)))}",),
+            )
         command = load_command(name)
         status = command.main(
             args=rest,
             prog_name=PROGRAM if name == "uninstall" else f"{PROGRAM} {name}",
             standalone_mode=False,
             auto_envvar_prefix=ENVIRONMENT_PREFIX,
+            obj=tuple(words),
         )
         return int(status or 0)
     except click.UsageError as error:

@@ -21,6 +21,8 @@ class Common:
     verbose: bool
     quiet: bool
     color: str
+    root: str | None = None
+    """Top of a mounted root file system that the environment is in, as given."""
 
     @property
     def paint(self) -> bool:
@@ -70,6 +72,16 @@ def consumers_option(function: Function) -> Function:
     )(function)
 
 
+def root_option(function: Function) -> Function:
+    """Add ``--root``, to commands that look and change nothing."""
+    return click.option(
+        "--root",
+        type=click.Path(),
+        metavar="DIR",
+        help="Look at an environment in the root file system at DIR; -p is a path in there. Changes nothing.",
+    )(function)
+
+
 def take_consumers(options: dict[str, Any]) -> tuple[str, ...]:
     """Take the directories of ``--consumers-in`` out of a command's keywords, made absolute."""
     # ``apply`` may run in another directory.
@@ -83,4 +95,5 @@ def take_common(options: dict[str, Any]) -> Common:
         verbose=options.pop("verbose"),
         quiet=options.pop("quiet"),
         color=options.pop("color"),
+        root=options.pop("root", None),
     )

@@ -12,7 +12,9 @@ import click
 from safe_uninstall import __version__
 from safe_uninstall.cli.options import Common
 from safe_uninstall.cli.output import ProgressLine, print_data, print_talk, terminal_width
+from safe_uninstall.cli.place import find_place, name_inside, paths_inside, refuse_change, words_given
 from safe_uninstall.cli.unfinished import warn_of_unfinished
+from safe_uninstall.model.environment import Programs
 from safe_uninstall.model.errors import EnvironmentNotFound, NotInstalled, UsageError
 from safe_uninstall.model.outcome import ExitStatus, OutcomeState
 from safe_uninstall.model.plan import Request, Rewrite, Verdict
@@ -69,9 +71,9 @@ class PlanRun:
         Raises:
             SafeUninstallError: the request cannot be judged or carried out; nothing was changed.
         """
-        from safe_uninstall.scan.environment import find_environment
-
-        environment = find_environment(self._common.python, variables=os.environ, directory=os.getcwd())
+        environment = find_place(self._common, tell=self._options.dry_run and not self._options.as_json)
+        if self._common.root is not None:
+            return self._run_mounted(environment)
         if self._request.undo is not None:
             from safe_uninstall.cli.past import stored_history
 
@@ -89,6 +91,26 @@ class PlanRun:
             again=lambda place: repeated(self._request, place),
         ) as self._wheels:
             return self._run(environment)
+
+    def _run_mounted(self, environment: Environment) -> int:
+        """Plan for an environment in a mounted tree; neither may anything change in it, nor run from it."""
+        request, words = self._request, words_given()
+        if request.probes:
+            raise refuse_change(environment, "--root looks only, and a probe runs code of the environment", words)
+        if request.install or {Rewrite.RESTORE, Rewrite.SUBSTITUTE} & {*request.rewrites}:
+            what = "--root looks only, and the wheels for this are chosen by the environment's own installer"
+            raise refuse_change(environment, what, words)
+        if not self._options.dry_run:
+            raise refuse_change(environment, "--root looks only", words, "look at it: add --dry-run")
+        # What the help says is said to somebody in the tree, where nobody knows which programs there are.
+        self._request = replace(
+            request,
+            python=name_inside(environment),
+            programs=Programs(),
+            tool_prefix=None,
+            consumers_in=paths_inside(request.consumers_in, environment),
+        )
+        return self._run(environment)
 
     def _may_choose(self) -> bool:
         return not self._options.yes and not self._options.dry_run and not self._options.as_json and _can_ask()
@@ -129,7 +151,7 @@ class PlanRun:
             warn_of_unfinished(environment, self._common)
             self._show(plan)
             return ExitStatus.BLOCKED if plan.verdict is Verdict.BLOCK else ExitStatus.DONE
-        _refuse_foreign_machine(environment)
+        _refuse_foreign_machine(plan.environment)
         if not self._options.yes and not _can_ask():
             raise UsageError(
                 "there is no terminal to ask on", help=("say yes beforehand: --yes", "or look only: --dry-run")

@@ -16,7 +16,7 @@ def warn_of_unfinished(environment: Environment, common: Common) -> None:
     """Say on standard error that the environment is as a killed run left it, with the command that ends that."""
     from safe_uninstall.execute.journal import unfinished
 
-    pending = () if common.quiet else unfinished(environment.prefix)
+    pending = () if common.quiet else unfinished(environment.root.rstrip("/") + environment.prefix)
     if not pending:
         return
     from safe_uninstall.analysis.commands import our_command

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from safe_uninstall import __version__
-from safe_uninstall.cli.options import common_options, consumers_option, take_common, take_consumers
+from safe_uninstall.cli.options import common_options, consumers_option, root_option, take_common, take_consumers
 from safe_uninstall.cli.run import PlanRun, RunOptions
 from safe_uninstall.execute.programs import find_programs
 from safe_uninstall.model.environment import InstallerKind
@@ -101,6 +101,7 @@ class _Code(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     help=f"How long one probe may take. Default: {PROBE_TIMEOUT:g}.",
 )
 @click.option("--break-system-packages", is_flag=True, help="Change a Python that its distributor manages (PEP 668).")
+@root_option
 @common_options
 @click.version_option(__version__, prog_name="safe-uninstall", allow_from_autoenv=False)
 def command(**options: Any) -> int:  # fmt: skip

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from safe_uninstall.cli.options import common_options, consumers_option, take_common, take_consumers
+from safe_uninstall.cli.options import common_options, consumers_option, root_option, take_common, take_consumers
 from safe_uninstall.cli.output import print_data
+from safe_uninstall.cli.place import find_place, paths_inside
 from safe_uninstall.cli.unfinished import warn_of_unfinished
 
 
@@ -16,6 +17,7 @@ from safe_uninstall.cli.unfinished import warn_of_unfinished
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
 @consumers_option
+@root_option
 @common_options
 def command(**options: Any) -> int:
     """Say of a soname, a file or a distribution who provides it, who claims it and who needs it."""
@@ -25,13 +27,12 @@ def command(**options: Any) -> int:
     from safe_uninstall.analysis.why import explain_name
     from safe_uninstall.render.document import to_json
     from safe_uninstall.render.why import render_why, why_document
-    from safe_uninstall.scan.environment import find_environment
     from safe_uninstall.scan.snapshot import scan
 
     common = take_common(options)
-    environment = find_environment(common.python, variables=os.environ, directory=os.getcwd())
+    environment = find_place(common, tell=options["format"] != "json")
     warn_of_unfinished(environment, common)
-    snapshot = scan(environment, variables=os.environ, consumers_in=take_consumers(options))
+    snapshot = scan(environment, variables=os.environ, consumers_in=paths_inside(take_consumers(options), environment))
     owners = Owners(snapshot.distributions)
     graph = build_graph(snapshot, owners)
     answers = tuple(explain_name(snapshot, graph, owners, name) for name in options["names"])

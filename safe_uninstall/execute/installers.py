@@ -14,6 +14,9 @@ from safe_uninstall.execute.uv_cache import cache_directory
 from safe_uninstall.model.environment import Environment, EnvironmentKind, InstallerKind
 from safe_uninstall.model.errors import InstallerUnavailable
 
+_UV_MACHINES = frozenset({"aarch64", "x86_64"})
+"""Machines that uv has platforms for, as ``platform.machine()`` calls them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installer:
@@ -24,6 +27,8 @@ class Installer:
     """Program and options up to the sub-command ``uninstall``, which takes names after it."""
     options: tuple[str, ...]
     """Options after ``uninstall``."""
+    platform: tuple[str, ...] = ()
+    """Options after ``install`` that say for which machine, where that is not this one."""
     respects_lock_timeout: bool = True
     """False: the installer would wait for the environment's lock for ever; it must be given back for the while."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +98,7 @@ def run_installation(installer: Installer, pins: tuple[str, ...], directory: str
     options = tuple(option for option in installer.options if option != "-y")
     how: tuple[str, ...]
     if installer.kind is InstallerKind.UV:
-        how = ("--offline", "--reinstall")
+        how = ("--offline", "--reinstall", *installer.platform)
     else:
         how = ("--no-warn-script-location", "--no-warn-conflicts", "--force-reinstall")
     return run_program((*installer.command, "install", *options, *only, *how, *pins), settings=installer.settings)
@@ -116,9 +121,21 @@ def _uv_installer(uv: str, environment: Environment, break_system_packages: bool
         kind=InstallerKind.UV,
         command=(uv, "pip"),
         options=options,
+        platform=_platform(environment),
         respects_lock_timeout=_uv_version(uv) >= (0, 10),
         settings={} if cache is None else {"UV_CACHE_DIR": cache},
     )
+
+
+def _platform(environment: Environment) -> tuple[str, ...]:
+    """Return the options by which uv takes wheels of another machine for a directory that is filled for that one.
+
+    The wheels are chosen already, by name and hash: so the newest of the platforms that uv knows is asked for.
+    """
+    machine = environment.markers.get("platform_machine")
+    if environment.kind.has_interpreter or machine not in _UV_MACHINES or machine == os.uname().machine:
+        return ()
+    return ("--python-platform", f"{machine}-manylinux_2_40")
 
 
 def _python_for(environment: Environment) -> str:

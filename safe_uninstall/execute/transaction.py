@@ -68,6 +68,11 @@ def execute(
     """
     if plan.verdict is Verdict.BLOCK:
         raise UsageError("a plan that blocks cannot be carried out")
+    if plan.environment.is_mounted:
+        raise UsageError(
+            f"`{plan.environment.prefix}` is in the tree mounted at {plan.environment.root}, which is only looked at",
+            help=("run this inside the tree",),
+        )
     refuse_without_prober(plan, prober)
     prefix = plan.environment.prefix
     with interruptible(), EnvironmentLock(prefix, timeout=lock_timeout) as lock:

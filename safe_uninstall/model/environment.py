@@ -78,3 +78,10 @@ class Environment:
     """The ``Error`` text of an EXTERNALLY-MANAGED file (PEP 668); None when there is no such file."""
     managed_by: str | None = None
     """``conda``, ``pixi``, ``poetry``, ``debian`` or None: who else looks after it."""
+    root: str = "/"
+    """Top of the tree that these paths are inside of, absolute and real: ``/``, or that of a mounted file system."""
+
+    @property
+    def is_mounted(self) -> bool:
+        """Whether it is in a mounted tree: it can be looked at, and nothing of it may be run or changed from here."""
+        return self.root != "/"

@@ -178,6 +178,8 @@ def environment_document(
         "site_packages": relative_to_prefix(environment).each(environment.site_packages),
         "kind": environment.kind.value,
     }
+    if environment.is_mounted:
+        document["root"] = environment.root
     if installer is not None:
         document["installer"] = installer
     if fingerprint is not None:

@@ -67,8 +67,12 @@ def run_probe(environment: Environment, code: str, *, timeout: float, variables:
         variables: environment variables of the user.
 
     Raises:
-        UsageError: there is no interpreter, or it cannot be started.
+        UsageError: there is no interpreter, it is in a mounted tree, or it cannot be started.
     """
+    if environment.is_mounted:
+        raise UsageError(
+            f"`{environment.prefix}` is in a mounted tree, and nothing in there is run", help=("leave --probe out",)
+        )
     if environment.python is None:
         raise UsageError(
             f"`{environment.prefix}` has no interpreter that could run a probe", help=("leave --probe out",)

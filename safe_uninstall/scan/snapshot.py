@@ -16,6 +16,7 @@ from safe_uninstall.scan.elf import ElfError, read_elf
 from safe_uninstall.scan.elf_file import ET_DYN, ET_EXEC
 from safe_uninstall.scan.evidence import DiskEvidence
 from safe_uninstall.scan.jit_caches import UserCaches
+from safe_uninstall.scan.machine import for_its_machine
 from safe_uninstall.scan.processes import ProcTable
 from safe_uninstall.scan.system import read_system_libraries
 
@@ -50,7 +51,6 @@ def scan(
     *,
     variables: Mapping[str, str],
     progress: Progress | None = None,
-    root: str = "/",
     consumers_in: Iterable[str] = (),
 ) -> Snapshot:
     """Read an environment; nothing in it is imported or run, and nothing is changed.
@@ -59,15 +59,17 @@ def scan(
         environment: as ``find_environment`` describes it.
         variables: environment variables of the process; LD_LIBRARY_PATH is recorded, and others say where caches are.
         progress: told how far the scan is.
-        root: absolute path of the tree that the paths of ``environment`` are inside of.
-        consumers_in: absolute paths of directories outside the environment whose ELF files may need its libraries.
+        consumers_in: absolute paths of directories outside the environment, in the same tree, whose ELF files may need
+            its libraries.
 
     Returns:
-        All facts. What cannot be read is in ``unreadable`` and ``problems``; nothing is dropped in silence.
+        All facts. What cannot be read is in ``unreadable`` and ``problems``; nothing is dropped in silence. The
+        environment in it is for the machine that its wheels are for.
 
     Raises:
         UsageError: one of ``consumers_in`` is no directory.
     """
+    root = environment.root
     files = DiskFileSystem(root)
     if progress is not None:
         progress("distributions", 0, None)
@@ -78,6 +80,7 @@ def scan(
     if environment.kind not in _WHOLE:
         candidates += _claimed_elsewhere(distributions, visited, files)
     objects, unreadable = _read_objects(candidates, files, progress)
+    environment = for_its_machine(environment, objects, distributions, files)
     outside: dict[str, ElfObject] = {}
     for directory in consumers_in:
         found, failed = _read_objects(_below(directory, files, objects), files, progress)
@@ -100,8 +103,8 @@ def scan(
         files=files,
         evidence=DiskEvidence(files),
         # What runs here sees the tree under other paths where it is mounted somewhere else.
-        processes=ProcTable() if root == "/" else NoProcesses(),
-        caches=UserCaches(variables) if root == "/" else NoCaches(),
+        processes=ProcTable() if not environment.is_mounted else NoProcesses(),
+        caches=UserCaches(variables) if not environment.is_mounted else NoCaches(),
         library_path=_library_path(variables),
         problems=tuple(dict.fromkeys((*problems, *forbidden))),
     )

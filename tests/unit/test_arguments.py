@@ -2,7 +2,7 @@
 
 import pytest
 
-from safe_uninstall.cli.arguments import COMMANDS, split, value_of
+from safe_uninstall.cli.arguments import COMMANDS, split, value_of, without_place, without_root
 from safe_uninstall.cli.commands import load_command
 
 
@@ -21,6 +21,8 @@ from safe_uninstall.cli.commands import load_command
         ["-vq"],
         ["-vp", "/env"],
         ["-vp/env"],
+        ["--root", "/mnt"],
+        ["--root=/mnt"],
         ["-p", "why"],
         ["-p", "--"],
     ],
@@ -79,3 +81,20 @@ def test_every_command_has_its_module(name: str) -> None:
 def test_the_value_of_an_option(words: list[str], variables: dict[str, str], value: str | None) -> None:
     """The last one said counts, then the variable; what follows ``--`` is no option."""
     assert value_of("--format", words, variables) == value
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "root"),
+    [
+        (["--root", "/m", "-p", "/v", "-n", "a"], ["-n", "a"], ["-p", "/v", "-n", "a"]),
+        (["--root=/m", "--python=/v", "a"], ["a"], ["--python=/v", "a"]),
+        (["-vp/v", "--python", "/v", "a"], ["-v", "a"], ["-vp/v", "--python", "/v", "a"]),
+        (["-vqp", "/v", "a"], ["-vq", "a"], ["-vqp", "/v", "a"]),
+        (["a", "--", "--root", "-p"], ["a", "--", "--root", "-p"], ["a", "--", "--root", "-p"]),
+        (["a", "--root"], ["a"], ["a"]),
+    ],
+)
+def test_a_command_line_without_the_place(words: list[str], place: list[str], root: list[str]) -> None:
+    """Where the environment is can be taken out of it, so that the rest can be said of another place."""
+    assert without_place(words) == place
+    assert without_root(words) == root

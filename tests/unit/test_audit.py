@@ -465,3 +465,22 @@ def test_among_several_owners_the_one_whose_bytes_are_there_counts() -> None:
         (at(CUBLAS), "nvidia-cublas-cu12"),
         (at(CUDNN), "nvidia-cudnn-cu13"),
     ]
+
+
+@pytest.mark.parametrize(("libc", "told"), [(True, [(Code.LIBRARY_LOST, NOTE)]), (False, [])])
+def test_what_another_machine_provides_is_not_known(libc: bool, told: list[tuple[Code, Severity]]) -> None:
+    """Where nothing here is the C library of some files, no library is missed that nobody here ever provided.
+
+    What an installed distribution should provide is missed all the same.
+    """
+    host = [elf("/usr/lib/libc.so.6", "libc.so.6")] if libc else []
+    snap = snapshot(
+        distribution("a", claims={"a.so": b""}), objects=[elf(at("a.so"), None, "libc.so.6", "libz.so.1"), *host]
+    )
+    assert codes(snap) == told
+    lost = snapshot(
+        distribution("a", claims={"a.so": b""}),
+        distribution("b", claims={"libb.so": None}),
+        objects=[elf(at("a.so"), None, "libc.so.6", "libb.so"), *host],
+    )
+    assert (Code.LIBRARY_LOST, ERROR) in codes(lost)

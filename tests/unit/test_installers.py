@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,6 +110,25 @@ def test_uv_serves_target_directories(by_pip: Environment, uv: str) -> None:
     """Pip cannot uninstall from a directory without an interpreter; uv can."""
     found = find_installer(directory(by_pip), None, has_own_pip=False)
     assert (found.kind, found.options) == (UV, ("--python", sys.executable, "--target", by_pip.prefix))
+
+
+@pytest.mark.parametrize(
+    ("machine", "host", "platform"),
+    [
+        ("aarch64", "x86_64", ("--python-platform", "aarch64-manylinux_2_40")),
+        ("x86_64", "aarch64", ("--python-platform", "x86_64-manylinux_2_40")),
+        ("x86_64", "x86_64", ()),
+        ("mips", "x86_64", ()),
+    ],
+)
+def test_uv_is_told_the_machine_that_a_directory_is_for(
+    by_pip: Environment, uv: str, monkeypatch: pytest.MonkeyPatch, machine: str, host: str, platform: tuple[str, ...]
+) -> None:
+    """Where it is not this one; an environment with an interpreter tells that itself."""
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(machine=host))
+    foreign = replace(by_pip, markers={"platform_machine": machine})
+    assert find_installer(directory(foreign), None, has_own_pip=False).platform == platform
+    assert find_installer(foreign, UV, has_own_pip=False).platform == ()
 
 
 def test_uv_serves_prefixes(by_pip: Environment, uv: str) -> None:
@@ -270,7 +290,7 @@ def test_uv_keeps_the_cache_that_the_user_configured(by_uv: Environment, uv: str
 @pytest.mark.parametrize(
     ("kind", "options", "how"),
     [
-        (UV, ("--python", "p"), ["--python", "p", "--offline", "--reinstall"]),
+        (UV, ("--python", "p"), ["--python", "p", "--offline", "--reinstall", "--python-platform=x"]),
         (PIP, ("-y", "-b"), ["-b", "--no-warn-script-location", "--no-warn-conflicts", "--force-reinstall"]),
     ],
 )
@@ -285,7 +305,9 @@ def test_wheels_at_hand_are_installed_and_nothing_else(
         return InstallerRun(command=command, returncode=0, output="")
 
     monkeypatch.setattr(installers, "run_program", run_program)
-    run_installation(Installer(kind=kind, command=("x",), options=options, settings={"A": "b"}), ("a==1",), "/w")
+    platform = ("--python-platform=x",) if kind is UV else ()
+    installer = Installer(kind=kind, command=("x",), options=options, platform=platform, settings={"A": "b"})
+    run_installation(installer, ("a==1",), "/w")
     ((command, settings),) = ran
     assert (command[:2], command[-1], settings) == (("x", "install"), "a==1", {"A": "b"})
     assert sorted(command[2:-1]) == sorted([*how, "--no-deps", "--no-index", "--find-links", "/w"])

@@ -303,7 +303,7 @@ def test_a_mounted_tree_is_read_by_its_own_paths(tmp_path: Path) -> None:
     (root / "venv" / SITE / "libx.so").symlink_to("/opt/libx.so")
     (root / "lib64").mkdir()
     (root / "lib64/ld-linux-x86-64.so.2").write_bytes(b"\0/only/here/lib/\0")
-    snapshot = scan(environment(Path("/venv")), variables={}, root=str(root))
+    snapshot = scan(replace(environment(Path("/venv")), root=str(root)), variables={})
     assert found(snapshot) == [f"{SITE}/a.so", f"{SITE}/libx.so"]
     assert snapshot.objects[f"/venv/{SITE}/libx.so"].real_path == "/opt/libx.so"
     assert snapshot.system.default_directories[X86_64] == ("/only/here/lib",)
@@ -370,5 +370,6 @@ def test_caches_are_those_of_the_variables(prefix: Path, tmp_path: Path) -> None
     snapshot = scan(environment(prefix), variables={"TORCH_EXTENSIONS_DIR": str(tmp_path / "ext")})
     write_elf(tmp_path / "ext/a.so")
     assert [item.name for item in snapshot.caches.read()] == ["torch_extensions"]
-    mounted = scan(environment(prefix), variables={"TORCH_EXTENSIONS_DIR": str(tmp_path / "ext")}, root=str(tmp_path))
+    variables = {"TORCH_EXTENSIONS_DIR": str(tmp_path / "ext")}
+    mounted = scan(replace(environment(prefix), root=str(tmp_path)), variables=variables)
     assert mounted.caches.read() == ()
