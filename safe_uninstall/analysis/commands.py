@@ -50,6 +50,8 @@ class Commands:
 
     def reinstall(self, distributions: tuple[Distribution, ...]) -> str:
         """Return the command that installs the same versions over what is there."""
+        if all(item.conda_package is not None for item in distributions):
+            return " && ".join(self.conda_reinstall(item) for item in distributions)
         pins = [word for item in distributions for word in _pin(item)]
         if self._uses_uv:
             return shlex.join((*self._uv("install"), "--reinstall", "--no-deps", *pins))
@@ -92,10 +94,22 @@ class Commands:
 
     def conda_remove(self, distribution: Distribution) -> str:
         """Return the command of conda (or pixi) that removes a package which conda installed."""
-        package = (distribution.conda_package or distribution.name).rsplit("-", 2)[0]
+        package = _conda_name(distribution)
         if self._environment.managed_by == "pixi":
             return shlex.join(("pixi", "remove", package))
-        return shlex.join(("conda", "remove", "-p", self._environment.prefix, package))
+        return shlex.join((self._conda(), "remove", "-p", self._environment.prefix, package))
+
+    def conda_reinstall(self, distribution: Distribution) -> str:
+        """Return the command of conda (or pixi) that writes a package's files anew."""
+        if self._environment.managed_by == "pixi":
+            return shlex.join(("pixi", "reinstall", _conda_name(distribution)))
+        words = (self._conda(), "install", "-p", self._environment.prefix, "--force-reinstall")
+        return shlex.join((*words, _conda_name(distribution)))
+
+    def _conda(self) -> str:
+        """Return conda, or the program that is used in its place here."""
+        manager = self._environment.managed_by
+        return manager if manager in ("mamba", "micromamba") else "conda"
 
     def ours(self, *words: str) -> str:
         """Return a command of this tool for the environment."""
@@ -132,6 +146,10 @@ class Commands:
 
     def _short_version(self) -> str:
         return ".".join(self._environment.python_version.split(".")[:2])
+
+
+def _conda_name(distribution: Distribution) -> str:
+    return (distribution.conda_package or distribution.name).rsplit("-", 2)[0]
 
 
 def _pin(distribution: Distribution) -> tuple[str, ...]:

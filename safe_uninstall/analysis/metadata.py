@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from safe_uninstall.model.distribution import MetadataKind
 from safe_uninstall.model.names import normalize_name
 
 if TYPE_CHECKING:
@@ -203,6 +204,9 @@ def _parse(text: str) -> Requirement | None:
 
 
 def _satisfies(distribution: Distribution, requirement: Requirement) -> bool:
+    if distribution.metadata_kind is MetadataKind.CONDA:
+        # Installers see no metadata of it, whatever it is called.
+        return False
     if requirement.url is not None:
         return True
     from packaging.version import InvalidVersion, Version

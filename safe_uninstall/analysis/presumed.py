@@ -53,6 +53,8 @@ class PresumedWheels:
     def _presume(self, distribution: Distribution) -> Wheel | WheelUnavailable:
         url = distribution.direct_url
         pin = f"{distribution.name}=={distribution.version}"
+        if distribution.conda_package is not None:
+            return WheelUnavailable(requirement=pin, reason="conda installed it")
         if url is not None and (url.editable or url.vcs is not None or url.is_directory):
             how = "as an editable install" if url.editable else "from a source tree"
             return WheelUnavailable(

@@ -54,6 +54,8 @@ class MetadataKind(Enum):
     EGG_INFO = "egg-info"
     EGG_LINK = "egg-link"
     """A ``develop`` install by setuptools."""
+    CONDA = "conda"
+    """A conda package without Python metadata: claims and provides its files, satisfies no requirement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

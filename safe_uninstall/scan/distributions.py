@@ -3,6 +3,7 @@
 import os
 import posixpath
 import re
+from dataclasses import replace
 
 from safe_uninstall.model.distribution import (
     Distribution,
@@ -38,6 +39,7 @@ def read_distributions(
         distributions, remains = reader.read_site(site, owned_here=True)
         found += distributions
         leftovers += remains
+    found += reader.read_conda()
     developed = {item.name for item in found if _is_development_install(item)}
     for site in environment.visible_site_packages:
         # The egg-info in the source tree of a development install is that very project once more.
@@ -57,12 +59,34 @@ class _Reader:
         self._disk = disk
         self.problems: list[str] = []
         self._conda: dict[str, CondaPackage] = {}
+        self._conda_only: list[CondaPackage] = []
         if disk.entry(environment.prefix, "conda-meta") is DIRECTORY:
             packages, problems = read_conda_packages(environment.prefix, disk)
             self.problems += problems
             for package in packages:
-                for path in dist_infos(package, environment.prefix):
+                infos = dist_infos(package, environment.prefix)
+                for path in infos:
                     self._conda[disk.real_directory(path) or path] = package
+                # Where pip has taken the place of what conda installed, conda's list is history.
+                if package.files and not infos:
+                    self._conda_only.append(package)
+
+    def read_conda(self) -> list[Distribution]:
+        """Return the conda packages that have no Python metadata: survivors always, never removed."""
+        return [
+            Distribution(
+                name=normalize_name(package.name),
+                version=package.version,
+                metadata_path=package.path,
+                metadata_kind=MetadataKind.CONDA,
+                site_packages=self._environment.site_packages[0],
+                record=self._conda_record(package),
+                owned_here=False,
+                installer="conda",
+                conda_package=package.label,
+            )
+            for package in self._conda_only
+        ]
 
     def read_site(self, site: str, *, owned_here: bool) -> tuple[list[Distribution], list[str]]:
         """Read one site-packages directory: its distributions, and the leftovers in it."""
@@ -86,8 +110,8 @@ class _Reader:
         path = posixpath.join(site, name)
         conda = self._conda.get(path)
         record = read_record(path, site, self._boundary(site, owned_here), self._disk)
-        if record.state is RecordState.MISSING and conda is not None:
-            record = self._conda_record(conda)
+        if conda is not None:
+            record = self._with_conda(record, conda)
         elif owned_here:
             record = shield(record, self._environment, site)
         unknown = record.state in (RecordState.MISSING, RecordState.MALFORMED)
@@ -216,10 +240,18 @@ class _Reader:
         """Return the directory that rows may not leave; what is only visible has a prefix that nobody knows here."""
         return self._environment.prefix if owned_here else site
 
+    def _with_conda(self, record: Record, package: CondaPackage) -> Record:
+        """Return what conda lists; it takes that away, and RECORD only knows what was built."""
+        own = self._conda_record(package)
+        if record.state is RecordState.MISSING:
+            return own
+        known = {row.path for row in own.rows}
+        return replace(own, rows=(*own.rows, *(row for row in record.rows if row.path not in known)))
+
     def _conda_record(self, package: CondaPackage) -> Record:
         prefix = self._environment.prefix
         return make_record(
-            [(file, "", "") for file in package.files],
+            package.entries,
             (),
             state=RecordState.PRESENT,
             path=package.path,

@@ -5,6 +5,7 @@ import sys
 
 from safe_uninstall.model.environment import Environment, EnvironmentKind
 from safe_uninstall.model.errors import EnvironmentNotFound
+from safe_uninstall.scan.conda import conda_manager
 from safe_uninstall.scan.layout import (
     base_site_packages,
     conda_python_version,
@@ -110,7 +111,7 @@ def conda(path: str, tree: Tree = HOST) -> Environment:
         abi=abi,
         markers=markers_of(version, "cpython", abi),
         externally_managed=externally_managed(library, tree),
-        managed_by="pixi" if "/.pixi/envs/" in prefix + "/" else "conda",
+        managed_by=conda_manager(prefix, tree),
         root=tree.root,
     )
 
