@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 @click.option("-n", "--dry-run", is_flag=True, help="With --fix: show what would happen; change nothing.")
 @click.option("--deep", is_flag=True, help="Hash every file instead of comparing sizes: minutes for gigabytes.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
-@click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+@click.option("--format", type=click.Choice(["text", "json", "html"]), default="text", help="How to print.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead; with --fix, save the plan.")
 @click.option("--find-links", multiple=True, metavar="PLACE", help="Look for wheels there first (directory or page).")
 @click.option("--no-index", is_flag=True, help="Ask no index for wheels.")
 @click.option(
@@ -76,7 +77,15 @@ def command(**options: Any) -> int:
         programs=find_programs(),
         tool_prefix=os.path.realpath(sys.prefix),
     )
-    return PlanRun(common, request, RunOptions(yes=options["yes"], dry_run=options["dry_run"], as_json=as_json)).run()
+    as_html = options["format"] == "html"
+    how = RunOptions(
+        yes=options["yes"],
+        dry_run=options["dry_run"] or as_html,
+        as_json=as_json,
+        as_html=as_html,
+        output=options["output"],
+    )
+    return PlanRun(common, request, how).run()
 
 
 def _audit(common: Common, options: dict[str, Any], environment: Environment, *, as_json: bool) -> tuple[Finding, ...]:
@@ -104,21 +113,37 @@ def _audit(common: Common, options: dict[str, Any], environment: Environment, *,
         )
     finally:
         line.close()
-    if as_json:
+    _give(findings, environment, common, options)
+    return findings
+
+
+def _give(findings: tuple[Finding, ...], environment: Environment, common: Common, options: dict[str, Any]) -> None:
+    """Print what was found, or write it where ``-o`` says."""
+    output = options["output"]
+    if options["format"] == "html":
+        from safe_uninstall.cli.page import give_page
+        from safe_uninstall.render.document import check_document
+
+        give_page(check_document(findings, environment, __version__), output, quiet=common.quiet)
+        return
+    if options["format"] == "json":
         from safe_uninstall.render.document import check_document, to_json
 
-        print_data(to_json(check_document(findings, environment, __version__)))
+        text = to_json(check_document(findings, environment, __version__))
     else:
         from safe_uninstall.render.check import render_check
 
-        print_data(
-            render_check(
-                findings,
-                environment,
-                verbose=common.verbose,
-                quiet=common.quiet,
-                color=common.paint,
-                width=terminal_width(sys.stdout),
-            )
+        text = render_check(
+            findings,
+            environment,
+            verbose=common.verbose,
+            quiet=common.quiet,
+            color=common.paint and output is None,
+            width=terminal_width(sys.stdout) if output is None else None,
         )
-    return findings
+    if output is None:
+        print_data(text)
+        return
+    from safe_uninstall.cli.saved import save
+
+    save(text, output, what="report")

@@ -45,6 +45,8 @@ class RunOptions:
     as_json: bool
     as_diff: bool = False
     """Show the plan as a diff; with ``dry_run`` only."""
+    as_html: bool = False
+    """Show the plan as a page, or save it as one; with ``dry_run`` only."""
     output: str | None = None
     """Where the plan is saved, None: nowhere."""
     keep_backup: bool = False
@@ -145,7 +147,7 @@ class PlanRun:
                 return ExitStatus.BLOCKED
             self._request = replace(self._request, rewrites=(*self._request.rewrites, *chosen))
             plan = self._plan(snapshot)
-        if self._options.output:
+        if self._options.output and not self._options.as_html:
             _save(plan, self._options.output)
         if self._options.dry_run or plan.verdict is Verdict.BLOCK or not plan.changes:
             warn_of_unfinished(environment, self._common)
@@ -205,6 +207,12 @@ class PlanRun:
             from safe_uninstall.render.diff import render_diff
 
             print_data(render_diff(plan, verbose=self._common.verbose, color=self._common.paint))
+            return
+        if self._options.as_html:
+            from safe_uninstall.cli.page import give_page
+            from safe_uninstall.render.document import plan_document
+
+            give_page(plan_document(plan, __version__), self._options.output, quiet=self._common.quiet)
             return
         from safe_uninstall.render.text import render_plan
 
@@ -273,13 +281,10 @@ def _choose(plan: Plan) -> tuple[Rewrite, ...] | None:
 
 
 def _save(plan: Plan, path: str) -> None:
+    from safe_uninstall.cli.saved import save
     from safe_uninstall.render.document import plan_document, to_json
 
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(to_json(plan_document(plan, __version__)) + "\n")
-    except OSError as error:
-        raise UsageError(f"the plan cannot be saved as `{path}`: {error.strerror}") from None
+    save(to_json(plan_document(plan, __version__)), path, what="plan")
 
 
 def _can_ask() -> bool:

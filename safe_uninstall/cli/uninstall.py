@@ -58,11 +58,11 @@ class _Code(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 )
 @click.option(
     "--format",
-    type=click.Choice(["text", "diff", "json"]),
+    type=click.Choice(["text", "diff", "json", "html"]),
     default="text",
-    help="How to print; a diff is for review, and changes nothing.",
+    help="How to print; a diff or a page is for review, and changes nothing.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Save the plan as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Save the plan as JSON; with --format html, the page.")
 @click.option(
     "--installer",
     type=click.Choice(["auto", "pip", "uv"]),
@@ -115,7 +115,8 @@ def command(**options: Any) -> int:  # fmt: skip
         raise UsageError("name at least one distribution to remove", help=("see all options: safe-uninstall --help",))
     as_json = options["format"] == "json"
     as_diff = options["format"] == "diff"
-    dry_run = options["dry_run"] or as_diff
+    as_html = options["format"] == "html"
+    dry_run = options["dry_run"] or as_diff or as_html
     if as_json and not dry_run and not options["yes"]:
         raise UsageError("--format json cannot ask: add --dry-run or --yes")
     installer = options["installer"]
@@ -143,6 +144,7 @@ def command(**options: Any) -> int:  # fmt: skip
         dry_run=dry_run,
         as_json=as_json,
         as_diff=as_diff,
+        as_html=as_html,
         output=options["output"],
         keep_backup=options["keep_backup"],
     )

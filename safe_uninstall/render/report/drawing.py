@@ -147,10 +147,10 @@ class _Artist:
         owner = self._distribution(3, self._known(name), "damaged", finding["message"].replace("`", ""))
         for path in libraries[:_LIBRARIES_SHOWN]:
             library = self._library(path, "")
-            self._link(library, owner, "owns", "claimed by", f"claims {self._short(path)}")
+            self._link(library, owner, "owns", "", f"claims {self._short(path)}")
             for claimant in finding["claimants"]:
                 told = f"its bytes are in {self._short(path)}"
-                self._link(library, self._distribution(3, _label(claimant), "", told), "owns", "bytes of", told)
+                self._link(library, self._distribution(3, _label(claimant), "", told), "owns", "", told)
 
     def _mixed(self, finding: dict[str, Any]) -> None:
         consumer = self._distribution(0, finding["distribution"], "", finding["message"].replace("`", ""))

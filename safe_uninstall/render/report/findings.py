@@ -2,52 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
-from safe_uninstall.render.report.markup import Document, Shortened, code, command, table, text
+from safe_uninstall.render.report.markup import Document, Shortened, code, prose, remedy, table, text
 from safe_uninstall.render.style import count
 
 _ROWS = 6
 """Rows that are shown at once; the rest is folded away."""
-_COMMANDS = ("safe-uninstall ", "pip ", "uv ", "conda ", "pixi ", "apt ", "rm ", "/")
 
 
-def findings_section(document: Document) -> Iterator[str]:
-    """Yield the heading and the findings."""
+def findings_section(document: Document, told: Container[tuple[str, ...]] = ()) -> Iterator[str]:
+    """Yield the heading and the findings.
+
+    Args:
+        document: what was found.
+        told: help that stands elsewhere on the page already.
+    """
     short = Shortened(document)
     yield '<h2 id="findings">Findings</h2>'
     if not document["findings"]:
         yield "<p>None.</p>"
     for number, finding in enumerate(document["findings"], 1):
-        yield from _finding(finding, f"finding-{number}", short)
+        yield from _finding(finding, f"finding-{number}", short, told)
 
 
-def _finding(finding: dict[str, Any], identifier: str, short: Shortened) -> Iterator[str]:
+def _finding(
+    finding: dict[str, Any], identifier: str, short: Shortened, told: Container[tuple[str, ...]]
+) -> Iterator[str]:
     severity = finding["severity"]
     accepted = " (accepted)" if finding["accepted"] else ""
     yield f'<article class="finding {severity}" id="{identifier}" data-severity="{severity}">'
     yield f'<span class="tag {severity}">{severity}[{text(finding["code"])}]</span>'
-    yield f"<h3>{text(finding['message'])}{accepted}</h3>"
+    yield f"<h3>{prose(finding['message'])}{accepted}</h3>"
     if finding["path"] is not None and not finding["paths"]:
         yield f"<p>{'Library' if finding['consumers'] else 'Path'} {code(short(finding['path']))}</p>"
     yield from _consumers(finding["consumers"], short)
     if finding["claimants"]:
-        told = ", ".join(
+        names = ", ".join(
             f"{text(item['name'])} {text(item['version'])}"
             + (f" ({count(item['overwritten'], 'file')} of its own overwritten)" if item["overwritten"] else "")
             for item in finding["claimants"]
         )
-        yield f"<p>Claimed by {told}</p>"
-    yield from _list("Paths", [code(short(path)) for path in finding["paths"]])
+        yield f"<p>{'Bytes of' if finding['code'] == 'file-overwritten' else 'Claimed by'} {names}</p>"
+    # The most telling path first.
+    paths = sorted(finding["paths"], key=lambda path: path != finding["path"])
+    yield from _list("Paths", [code(short(path)) for path in paths])
     uses = [
         f"process {use['pid']} ({text(use['command'])}) has {code(short(use['path']))} {text(use['how'])}"
         for use in finding["uses"]
     ]
     yield from _list("In use", uses)
     yield from _list("Notes", [text(short.in_text(note)) for note in finding["notes"]])
-    for line in finding["help"]:
-        yield command(line) if line.startswith(_COMMANDS) else f"<p>{text(line[:1].upper() + line[1:])}</p>"
+    if tuple(finding["help"]) not in told:
+        yield from remedy(finding["help"])
     yield f'<p class="quiet">What this means: {code("safe-uninstall explain " + finding["code"])}</p>'
     yield "</article>"
 

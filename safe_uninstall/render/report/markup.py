@@ -2,12 +2,14 @@
 
 import html
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from safe_uninstall.render.style import printable
 
 Document = Mapping[str, Any]
+
+_COMMANDS = ("safe-uninstall ", "pip ", "uv ", "conda ", "pixi ", "apt ", "rm ", "/")
 
 
 def text(value: object) -> str:
@@ -18,6 +20,14 @@ def text(value: object) -> str:
 def code(value: object) -> str:
     """Return a value as code."""
     return f"<code>{text(value)}</code>"
+
+
+def prose(sentence: str) -> str:
+    """Return a sentence whose first letter is large, with what stands in backticks as code."""
+    parts = (sentence[:1].upper() + sentence[1:]).split("`")
+    if len(parts) % 2 == 0:
+        return text(sentence)
+    return "".join(code(part) if number % 2 else text(part) for number, part in enumerate(parts))
 
 
 def data(value: object) -> str:
@@ -51,6 +61,12 @@ def command(words: str) -> str:
     """Return a command line with a button that copies it."""
     button = '<button type="button" class="script" data-copy>Copy</button>'
     return f'<div class="command"><pre>{text(words)}</pre>{button}</div>'
+
+
+def remedy(help: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a help, commands as such."""
+    for line in help:
+        yield command(line) if line.startswith(_COMMANDS) else f"<p>{prose(line)}</p>"
 
 
 class Shortened:

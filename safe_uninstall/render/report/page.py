@@ -11,7 +11,7 @@ from typing import Any
 
 from safe_uninstall.render.report.drawing import draw, findings_about
 from safe_uninstall.render.report.findings import findings_section
-from safe_uninstall.render.report.markup import Document, Shortened, code, command, data, table, text
+from safe_uninstall.render.report.markup import Document, Shortened, code, command, data, prose, remedy, table, text
 from safe_uninstall.render.report.svg import identifiers, render_svg
 from safe_uninstall.render.style import count, size
 
@@ -52,7 +52,7 @@ def render_report(document: Document) -> str:
         *_bindings(document),
         *_controls(),
         *_graph(document),
-        *findings_section(document),
+        *findings_section(document, _remedies(document)),
         "</main>",
         f"<footer><p>safe-uninstall {text(document['tool_version'])}. This file holds everything that it shows, and "
         "asks no network for anything.</p></footer>",
@@ -105,8 +105,21 @@ def _header(document: Document, title: str) -> Iterator[str]:
     if alternatives:
         yield "<h2>What would work</h2>"
         for item in alternatives:
-            yield f"<p>{text(item['summary'][:1].upper() + item['summary'][1:])}</p>{command(item['command'])}"
+            yield f"<p>{prose(item['summary'])}</p>{command(item['command'])}"
+    remedies = _remedies(document)
+    if remedies:
+        yield "<h2>What mends it</h2>"
+        for help in remedies:
+            yield from remedy(help)
     yield "</div></header>"
+
+
+def _remedies(document: Document) -> list[tuple[str, ...]]:
+    """Return the help of an audit's errors, each once: what mends them stands on top."""
+    if "verdict" in document:
+        return []
+    told = (tuple(item["help"]) for item in document["findings"] if item["severity"] == "error" and item["help"])
+    return list(dict.fromkeys(told))
 
 
 def _distributions(document: Document) -> Iterator[str]:
