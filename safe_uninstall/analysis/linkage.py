@@ -98,7 +98,7 @@ class _Judge:
         """In the outcome, by any load: a library that is restored may load what nothing loaded in the baseline."""
         self._unmet: dict[tuple[str, str], Bound] = {}
         self._lost: dict[tuple[str, str], _Evidence] = {}
-        self._changed: dict[tuple[str, str], tuple[Bound, Bound, Trace]] = {}
+        self._changed: dict[tuple[str, str], tuple[Bound, Bound, Trace, Trace]] = {}
         self._renewed: dict[tuple[str, str], tuple[Bound, str]] = {}
 
     def judge(self) -> LinkageJudgement:
@@ -162,7 +162,7 @@ class _Judge:
                     # A restored library is the one that its consumer was installed with.
                     self._renewed.setdefault(key, (earlier, need.provider.path))
                 elif earlier.provider.object.identity != need.provider.object.identity:
-                    self._changed.setdefault(key, (earlier, need, after))
+                    self._changed.setdefault(key, (earlier, need, before, after))
 
     def _note_loss(self, key: tuple[str, str], earlier: Bound, after: Bound, trace: Trace) -> None:
         if is_host_library(after.name) or (earlier.provider is not None and is_stub(earlier.provider.path)):
@@ -267,7 +267,7 @@ class _Judge:
         for key in sorted(self._changed):
             if key in self._lost or self._leaves(key[0]):
                 continue
-            before, after, trace = self._changed[key]
+            before, after, trace_before, trace = self._changed[key]
             assert before.provider is not None
             assert after.provider is not None
             consumer = before.consumer.real_path
@@ -281,8 +281,8 @@ class _Judge:
                 symbols = missing_symbols(
                     evidence,
                     consumer=consumer,
-                    before=before.provider.real_path,
-                    after=_nearest_first(after.provider, trace),
+                    before=_left_out(before.provider, trace_before, trace),
+                    after=(*_nearest_first(after.provider, trace), *self._after.around(trace.root.object)),
                 )
             changes.append(
                 ProviderChange(
@@ -334,3 +334,10 @@ def _nearest_first(provider: Loaded, trace: Trace) -> tuple[str, ...]:
     """Return the real paths of a closure, the new provider first: it most likely exports what is sought."""
     rest = (item.real_path for item in trace.objects if item is not provider)
     return (provider.real_path, *rest)
+
+
+def _left_out(provider: Loaded, before: Trace, after: Trace) -> tuple[str, ...]:
+    """Return the real paths of a provider and of all else that a load brought in before and not afterwards."""
+    staying = {item.object.identity for item in after.objects}
+    gone = (item.real_path for item in before.objects if item.object.identity not in staying)
+    return tuple(dict.fromkeys((provider.real_path, *gone)))

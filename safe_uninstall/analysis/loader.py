@@ -175,6 +175,11 @@ class Loader:
         """
         return self._reused(trace, name) or self._path_of(caller, name)
 
+    @property
+    def main_objects(self) -> tuple[Loaded, ...]:
+        """What the main program has loaded before; all that it opens sees the symbols of these."""
+        return () if self._main is None else self._main.objects
+
     def opened_by_python(self, name: str) -> str | None:
         """Return the path of what ``ctypes`` gets in the main program, the interpreter; None when there is none.
 

@@ -53,6 +53,10 @@ class Loads:
         """Return the path of what Python code gets that opens a library by name, None when it fails."""
         return self._libraries.opened_by_python(name)
 
+    def around(self, root: ElfObject) -> tuple[str, ...]:
+        """Return the real paths of what is loaded before a root, and exports symbols to it: the interpreter's load."""
+        return tuple(item.real_path for item in self._loader(root).main_objects)
+
     def searched(self, need: Bound) -> tuple[str, ...]:
         """Return the directories searched for a need before it was found, or all of them when it was not."""
         loader = self._libraries if need.consumer.object.abi == self._main_abi else self._programs

@@ -1,7 +1,8 @@
 """Whether another provider can take over: symbol versions first, then the symbols themselves."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 
+from safe_uninstall.model.elf import SymbolTable
 from safe_uninstall.model.filesystem import Evidence
 
 
@@ -25,20 +26,28 @@ def missing_versions(evidence: Evidence, *, consumer: str, name: str, provider: 
     return tuple(sorted(required - offered.versions_defined))
 
 
-def missing_symbols(evidence: Evidence, *, consumer: str, before: str, after: Iterable[str]) -> tuple[str, ...]:
-    """Return the symbols that ``consumer`` took from one provider and that nothing in its new closure exports, sorted.
+def missing_symbols(
+    evidence: Evidence, *, consumer: str, before: Iterable[str], after: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the symbols that ``consumer`` took from what leaves its load and that nothing in it exports then, sorted.
+
+    A symbol that asks for a version is met by that version alone, save by a file that defines no versions at all
+    (``do_lookup_x`` and ``check_match`` in glibc's ``elf/dl-lookup.c``). Weak references may stay unmet.
 
     Args:
         evidence: reads the symbol tables.
         consumer: path of the consumer.
-        before: path of the provider that leaves.
-        after: paths of all objects in the closure afterwards.
+        before: paths of the provider that leaves, and of what only it brought in.
+        after: paths of all objects in the load afterwards.
     """
     wanted = evidence.symbols(consumer)
-    taken_from = evidence.symbols(before)
-    if wanted is None or taken_from is None:
+    if wanted is None:
         return ()
-    missing = wanted.undefined & taken_from.exported
+    leaving = [table for table in map(evidence.symbols, before) if table is not None]
+    versions: dict[str, set[str]] = {}
+    for text in wanted.undefined_versions:
+        versions.setdefault(text.partition("@")[0], set()).add(text)
+    missing = {name for name in wanted.undefined if any(_exports(table, name, versions) for table in leaving)}
     for path in after:
         if not missing:
             break
@@ -46,5 +55,13 @@ def missing_symbols(evidence: Evidence, *, consumer: str, before: str, after: It
         if table is None:
             # What cannot be read may export anything: no proof of a loss.
             return ()
-        missing -= table.exported
+        missing = {name for name in missing if not _exports(table, name, versions)}
     return tuple(sorted(missing))
+
+
+def _exports(table: SymbolTable, name: str, versions: Mapping[str, Set[str]]) -> bool:
+    """Return whether a file exports a symbol, in the versions that are asked for."""
+    if name not in table.exported:
+        return False
+    asked = versions.get(name)
+    return asked is None or not table.versions_defined or asked <= table.exported_versions

@@ -76,6 +76,10 @@ class SymbolTable:
     """DT_VERDEF names."""
     versions_needed: tuple[tuple[str, frozenset[str]], ...]
     """DT_VERNEED: (file name, version names that must be defined there); weak requirements left out."""
+    exported_versions: frozenset[str] = frozenset()
+    """``name@VERSION`` of the exported symbols that have a version."""
+    undefined_versions: frozenset[str] = frozenset()
+    """``name@VERSION`` of the undefined symbols that ask for a version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

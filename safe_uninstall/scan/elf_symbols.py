@@ -5,7 +5,7 @@ thousands, and at pyelftools' pace that is seconds. Everything starts from the p
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -21,6 +21,8 @@ _DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD,
 _STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE = 1, 2, 10
 _STV_DEFAULT, _STV_PROTECTED = 0, 3
 _VER_FLG_BASE, _VER_FLG_WEAK = 1, 2
+_VERSION_NUMBER = 0x7FFF
+"""Bits of a version's number; the one above hides a symbol from those who ask for no version."""
 
 _DLOPEN_TYPE = 0x407C0C0A
 _PRIORITIES = ("required", "recommended", "suggested")
@@ -94,7 +96,12 @@ def _read_symbols(file: ElfFile) -> SymbolTable | None:
     exported: set[str] = set()
     undefined: set[str] = set()
     total = 0
-    for symbol in _iterate_symbols(tables):
+    exported_versions: set[str] = set()
+    undefined_versions: set[str] = set()
+    definitions = tuple(_read_definitions(tables))
+    requirements = tuple(_read_requirements(tables))
+    named = {**dict(definitions), **_numbers(requirements)}
+    for symbol, version in zip(_iterate_symbols(tables), _iterate_versions_of(tables), strict=False):
         binding = symbol.info >> 4
         name = tables.string(symbol.name)
         if name is None or total > _NAMES_LIMIT:
@@ -103,16 +110,25 @@ def _read_symbols(file: ElfFile) -> SymbolTable | None:
         if symbol.section == 0:
             if binding == _STB_GLOBAL:
                 undefined.add(name)
+                if version in named:
+                    undefined_versions.add(f"{name}@{named[version]}")
         elif binding in (_STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE) and symbol.other & 3 in (
             _STV_DEFAULT,
             _STV_PROTECTED,
         ):
             exported.add(name)
+            if version in named:
+                exported_versions.add(f"{name}@{named[version]}")
     return SymbolTable(
         exported=frozenset(exported - {""}),
         undefined=frozenset(undefined - {""}),
-        versions_defined=frozenset(_read_definitions(tables)),
-        versions_needed=tuple(_read_requirements(tables)),
+        versions_defined=frozenset(name for _, name in definitions),
+        versions_needed=tuple(
+            (item.file, frozenset(version.name for version in item.versions if not version.weak))
+            for item in requirements
+        ),
+        exported_versions=frozenset(exported_versions),
+        undefined_versions=frozenset(undefined_versions),
     )
 
 
@@ -193,24 +209,61 @@ def _count_by_gnu_hash(tables: _Tables) -> int | None:
     raise ElfError("its symbol hash table has no end")
 
 
-def _read_definitions(tables: _Tables) -> Iterator[str]:
-    """Yield the version names of DT_VERDEF, that of the file itself left out."""
+class _Version(NamedTuple):
+    """A version that DT_VERNEED asks for."""
+
+    number: int
+    """By which DT_VERSYM refers to it."""
+    name: str
+    weak: bool
+
+
+class _Requirement(NamedTuple):
+    """What DT_VERNEED asks of one file."""
+
+    file: str
+    versions: tuple[_Version, ...]
+
+
+def _read_definitions(tables: _Tables) -> Iterator[tuple[int, str]]:
+    """Yield number and name of the versions of DT_VERDEF, that of the file itself left out."""
     for entry, auxiliaries in _iterate_versions(tables, _DT_VERDEF, _DT_VERDEFNUM, "vd"):
         if not entry["vd_flags"] & _VER_FLG_BASE:
             for auxiliary in auxiliaries:
                 name = tables.string(auxiliary["vda_name"])
                 if name is not None:
-                    yield name
+                    yield entry["vd_ndx"] & _VERSION_NUMBER, name
                 # The first is the version's own name, the others those of its parents.
                 break
 
 
-def _read_requirements(tables: _Tables) -> Iterator[tuple[str, frozenset[str]]]:
+def _read_requirements(tables: _Tables) -> Iterator[_Requirement]:
     for entry, auxiliaries in _iterate_versions(tables, _DT_VERNEED, _DT_VERNEEDNUM, "vn"):
-        names = [tables.string(item["vna_name"]) for item in auxiliaries if not item["vna_flags"] & _VER_FLG_WEAK]
+        versions = []
+        for item in auxiliaries:
+            name = tables.string(item["vna_name"])
+            if name is not None:
+                number = item["vna_other"] & _VERSION_NUMBER
+                versions.append(_Version(number, name, bool(item["vna_flags"] & _VER_FLG_WEAK)))
         file = tables.string(entry["vn_file"])
         if file is not None:
-            yield file, frozenset(name for name in names if name is not None)
+            yield _Requirement(file, tuple(versions))
+
+
+def _numbers(requirements: Iterable[_Requirement]) -> dict[int, str]:
+    return {version.number: version.name for item in requirements for version in item.versions}
+
+
+def _iterate_versions_of(tables: _Tables) -> Iterator[int]:
+    """Yield the number of each symbol's version (DT_VERSYM), 1 for those that have none, without end."""
+    place = tables.place(_DT_VERSYM)
+    if place is not None:
+        start, end = place
+        data = tables.file.read(start, min(end - start, 2 * _SYMBOLS_LIMIT))
+        for (number,) in Struct(tables.file.byte_order + "H").iter_unpack(data[: len(data) // 2 * 2]):
+            yield number & _VERSION_NUMBER
+    while True:
+        yield 1
 
 
 def _iterate_versions(tables: _Tables, tag: int, count_tag: int, prefix: str) -> Iterator[tuple[Any, list[Any]]]:

@@ -375,6 +375,8 @@ class TestSymbols:
             undefined=frozenset({"needed", "bound"}),
             versions_defined=frozenset({"X_1", "X_2"}),
             versions_needed=(("liba.so.1", frozenset({"A_1"})), ("libb.so", frozenset({"B_1", "B_2"}))),
+            exported_versions=frozenset({"versioned@X_2"}),
+            undefined_versions=frozenset({"bound@A_1"}),
         )
 
     def test_undefined_symbols_without_any_defined_one(self, tmp_path: Path, facts: DiskEvidence) -> None:

@@ -48,14 +48,14 @@ def test_symbols_are_missing_that_nothing_exports_any_more() -> None:
     found = evidence(
         consumer=table(undefined="a b c elsewhere"), before=table(exported="a b c d"), new=table("a"), other=table("b")
     )
-    assert missing_symbols(found, consumer="consumer", before="before", after=["new", "other"]) == ("c",)
-    assert missing_symbols(found, consumer="consumer", before="before", after=[]) == ("a", "b", "c")
+    assert missing_symbols(found, consumer="consumer", before=["before"], after=["new", "other"]) == ("c",)
+    assert missing_symbols(found, consumer="consumer", before=["before"], after=[]) == ("a", "b", "c")
 
 
 def test_search_ends_when_all_is_found() -> None:
     """Tables are costly: those behind are not read, and cannot spoil the proof."""
     found = evidence(consumer=table(undefined="a"), before=table("a"), new=table("a"))
-    assert missing_symbols(found, consumer="consumer", before="before", after=["new", "unreadable"]) == ()
+    assert missing_symbols(found, consumer="consumer", before=["before"], after=["new", "unreadable"]) == ()
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,37 @@ def test_symbols_of_what_cannot_be_read_are_no_loss(known: tuple[str, ...]) -> N
     """An unreadable consumer, old provider or member of the closure: no proof of a loss."""
     tables = {"consumer": table(undefined="a"), "before": table("a"), "new": table("b")}
     found = evidence(**{name: tables[name] for name in known})
-    assert missing_symbols(found, consumer="consumer", before="before", after=["new"]) == ()
+    assert missing_symbols(found, consumer="consumer", before=["before"], after=["new"]) == ()
+
+
+def versioned(exported: str = "", undefined: str = "", defined: str = "V1 V2") -> SymbolTable:
+    """Return a table of symbols with versions, ``name@VERSION`` each."""
+    return SymbolTable(
+        exported=frozenset(text.partition("@")[0] for text in exported.split()),
+        undefined=frozenset(text.partition("@")[0] for text in undefined.split()),
+        versions_defined=frozenset(defined.split()),
+        versions_needed=(),
+        exported_versions=frozenset(text for text in exported.split() if "@" in text),
+        undefined_versions=frozenset(text for text in undefined.split() if "@" in text),
+    )
+
+
+@pytest.mark.parametrize(
+    ("new", "missing"),
+    [
+        (versioned("f@V2 g"), ()),
+        (versioned("f@V1 g"), ("f",)),
+        (versioned("f g", defined=""), ()),
+        (versioned("f@V1 f@V2"), ("g",)),
+    ],
+)
+def test_a_symbol_is_met_in_the_version_that_is_asked_for(new: SymbolTable, missing: tuple[str, ...]) -> None:
+    """Both versions may be defined, and a symbol still be there in the other one only."""
+    found = evidence(consumer=versioned(undefined="f@V2 g"), before=versioned("f@V2 g"), new=new)
+    assert missing_symbols(found, consumer="consumer", before=["before"], after=["new"]) == missing
+
+
+def test_what_only_the_old_provider_brought_in_counts() -> None:
+    """Its own libraries export to the consumer too, and leave with it; one that cannot be read proves nothing."""
+    found = evidence(consumer=table(undefined="a b"), before=table("a"), below=table("b"), new=table("a"))
+    assert missing_symbols(found, consumer="consumer", before=["before", "below", "absent"], after=["new"]) == ("b",)
