@@ -1,0 +1,1 @@
+"""Mutated ELF files by the hundred thousand: ``python -m tests.fuzz --count 100000``."""
