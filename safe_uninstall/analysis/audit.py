@@ -12,6 +12,7 @@ from safe_uninstall.analysis.guards import reference
 from safe_uninstall.analysis.leftovers import find_leftovers, leftover_findings
 from safe_uninstall.analysis.linkage import in_words
 from safe_uninstall.analysis.loads import Baseline
+from safe_uninstall.analysis.managers import managed_finding
 from safe_uninstall.analysis.metadata import unmet_requirements
 from safe_uninstall.analysis.mixed_cuda import MixedCuda, find_mixed_cuda, mixed_cuda_finding
 from safe_uninstall.analysis.ownership import Owners
@@ -47,6 +48,7 @@ def audit(
         *_unmet_findings(owners, find_unmet(snapshot, owners, baseline), mending),
         *_mixed(find_mixed_cuda(snapshot, owners, baseline), mending),
         *_requirements(snapshot, mending, commands),
+        *managed_finding(snapshot),
         *_duplicates(snapshot.distributions),
         *_records(snapshot.distributions, commands),
         *unreadable_finding(snapshot, frozenset()),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from safe_uninstall.analysis.commands import Commands
+from safe_uninstall.analysis.managers import brought_back
 from safe_uninstall.model.distribution import Distribution, MetadataKind, RecordState
 from safe_uninstall.model.environment import Environment
 from safe_uninstall.model.names import normalize_name
@@ -35,6 +36,7 @@ def judge_guards(
             findings.append(foreign)
             continue
         findings += _record(distribution, commands)
+    findings += brought_back(snapshot.environment, leaving)
     findings += _duplicates(leaving)
     findings += _self_removal(snapshot, request, leaving)
     findings += _last_pip(snapshot, leaving, commands)

@@ -77,7 +77,12 @@ class Environment:
     externally_managed: str | None = None
     """The ``Error`` text of an EXTERNALLY-MANAGED file (PEP 668); None when there is no such file."""
     managed_by: str | None = None
-    """``conda``, ``pixi``, ``poetry``, ``debian`` or None: who else looks after it."""
+    """Who else looks after it: ``conda``, ``mamba``, ``micromamba``, ``pixi``, ``poetry``, ``uv`` (as a project), ``pdm``,
+    ``pipenv``, ``debian`` or None."""
+    project: str | None = None
+    """Directory of the project whose environment it is, where a lock file tells."""
+    locked: frozenset[str] = frozenset()
+    """Normalised names that the project's lock file holds."""
     root: str = "/"
     """Top of the tree that these paths are inside of, absolute and real: ``/``, or that of a mounted file system."""
 

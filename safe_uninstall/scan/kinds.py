@@ -22,6 +22,7 @@ from safe_uninstall.scan.layout import (
     version_of,
 )
 from safe_uninstall.scan.markers import markers_of
+from safe_uninstall.scan.projects import find_owner
 from safe_uninstall.scan.site_paths import pth_directories
 from safe_uninstall.scan.tree import HOST, Tree
 
@@ -62,6 +63,7 @@ def venv(path: str, tree: Tree = HOST) -> Environment:
     if configuration.get("include-system-site-packages", "").lower() == "true" and base is not None:
         visible = base_site_packages(base, os.path.basename(library), tree)
     own, outside = _with_pth(prefix, [site], visible, tree)
+    owner = find_owner(prefix, tree)
     return Environment(
         prefix=prefix,
         kind=EnvironmentKind.VENV,
@@ -76,7 +78,9 @@ def venv(path: str, tree: Tree = HOST) -> Environment:
         abi=abi,
         markers=markers_of(version, implementation, abi),
         created_by_uv="uv" in configuration,
-        managed_by="poetry" if "/pypoetry/virtualenvs/" in prefix else None,
+        managed_by=owner.manager,
+        project=owner.directory,
+        locked=owner.locked,
         root=tree.root,
     )
 
