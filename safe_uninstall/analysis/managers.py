@@ -39,11 +39,12 @@ def brought_back(environment: Environment, leaving: Iterable[Distribution]) -> I
         return
     names = sorted({item.name for item in theirs})
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    sync = _SYNC.get(manager, f"{manager} install")
     yield Finding(
         code=Code.EXTERNALLY_MANAGED,
         severity=Severity.NOTE,
-        message=f"{manager} looks after this environment: `{_SYNC.get(manager, f'{manager} install')}` brings back {shown}"
-        " as long as its project requires it",
+        message=f"{manager} looks after this environment: `{sync}` brings back {shown} as long as its project requires"
+        " it",
         distribution=DistributionRef(name=theirs[0].name, version=theirs[0].version),
         help=(f"take out of the project what it names itself{_where(environment)}", _remove(manager, *names)),
     )
@@ -57,15 +58,13 @@ def managed_finding(snapshot: Snapshot) -> Iterator[Finding]:
     packages = [item for item in snapshot.distributions if item.conda_package is not None]
     if packages and manager in (*_CONDA, "pixi"):
         python = sum(item.metadata_kind is not MetadataKind.CONDA for item in packages)
-        command = (
-            ("pixi", "remove", "NAME") if manager == "pixi" else (manager, "remove", "-p", environment.prefix, "NAME")
-        )
+        place = () if manager == "pixi" else ("-p", environment.prefix)
         yield Finding(
             code=Code.EXTERNALLY_MANAGED,
             severity=Severity.NOTE,
             message=f"{manager} installed {python} of the {len(own)} distributions here and"
             f" {len(packages) - python} other packages; it alone removes these",
-            help=("remove what it installed", shlex.join(command)),
+            help=("remove what it installed", shlex.join((manager, "remove", *place, "NAME"))),
         )
     elif manager in _REMOVE:
         theirs = sum(_is_theirs(environment, item, manager) for item in own)

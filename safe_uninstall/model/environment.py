@@ -77,8 +77,8 @@ class Environment:
     externally_managed: str | None = None
     """The ``Error`` text of an EXTERNALLY-MANAGED file (PEP 668); None when there is no such file."""
     managed_by: str | None = None
-    """Who else looks after it: ``conda``, ``mamba``, ``micromamba``, ``pixi``, ``poetry``, ``uv`` (as a project), ``pdm``,
-    ``pipenv``, ``debian`` or None."""
+    """Who else looks after it: ``conda``, ``mamba``, ``micromamba``, ``pixi``, ``poetry``, ``uv`` (a project),
+    ``pdm``, ``pipenv``, ``debian`` or None."""
     project: str | None = None
     """Directory of the project whose environment it is, where a lock file tells."""
     locked: frozenset[str] = frozenset()

@@ -28,8 +28,8 @@ class Owner(NamedTuple):
 def find_owner(prefix: str, tree: Tree) -> Owner:
     """Return who looks after the virtual environment at ``prefix``; nobody unless a file or its place says so.
 
-    Poetry keeps environments in a cache of its own, or beside ``poetry.lock``; pipenv writes the project's directory into
-    ``.project``; the others keep the environment in the project. Of several lock files that of uv counts first.
+    Poetry keeps environments in a cache of its own, or beside ``poetry.lock``; pipenv writes the project's directory
+    into ``.project``; the others keep the environment in the project. Of several lock files that of uv counts first.
     """
     parent, name = posixpath.split(prefix)
     if name in _IN_PROJECT:

@@ -1,4 +1,4 @@
-"""Environments that another program looks after: who owns what, and which command belongs there; notes, never errors."""
+"""Environments that another program looks after: who owns what, and which command belongs there; only notes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def notes(*names: str, installer: str | None = None, **facts: Any) -> list[str]:
 )
 def test_what_is_locked_comes_back(manager: str, sync: str, command: str) -> None:
     """What the lock file does not name stays away, and nothing is said of it."""
-    facts = {"managed_by": manager, "project": "/p", "locked": frozenset({"a"})}
+    facts: dict[str, Any] = {"managed_by": manager, "project": "/p", "locked": frozenset({"a"})}
     assert notes("a", "b", **facts) == [
         f"{manager} looks after this environment: `{sync}` brings back a as long as its project requires it",
         "take out of the project what it names itself, in /p",
@@ -107,20 +107,18 @@ def test_a_lock_file_beside_the_environment_tells(
     """An environment elsewhere, or one of another name, is not the project's."""
     (tmp_path / file).write_text(text)
     found = find_owner(str(tmp_path / ".venv"), HOST)
-    assert (found.manager, found.locked) == (manager, names)
+    assert (found.manager, set(found.locked)) == (manager, names)
     assert find_owner(str(tmp_path / "other"), HOST).manager is None
 
 
-def test_environments_away_from_their_project(
-    tmp_path: Path, make_environment: Callable[..., EnvironmentBuilder]
-) -> None:
+def test_environments_elsewhere(tmp_path: Path, make_environment: Callable[..., EnvironmentBuilder]) -> None:
     """Poetry's cache, and pipenv's ``.project``."""
     builder = make_environment()
     (tmp_path / "project").mkdir()
     (tmp_path / "project/Pipfile.lock").write_text('{"default": {"a": {}}}')
     (builder.prefix / ".project").write_text(f"{tmp_path}/project\n")
     found = builder.environment()
-    assert (found.managed_by, found.project, found.locked) == ("pipenv", f"{tmp_path}/project", {"a"})
+    assert (found.managed_by, found.project, set(found.locked)) == ("pipenv", f"{tmp_path}/project", {"a"})
     (builder.prefix / ".project").write_text(f"{tmp_path}/absent\n")
     assert builder.environment().managed_by is None
     assert find_owner("/c/pypoetry/virtualenvs/x-py3.11", HOST) == ("poetry", None, frozenset())
