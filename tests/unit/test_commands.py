@@ -31,6 +31,21 @@ def test_reinstalling_names_exact_versions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("manager", "command"),
+    [
+        ("conda", "conda install -p /env --force-reinstall libone"),
+        ("mamba", "mamba install -p /env --force-reinstall libone"),
+        ("pixi", "pixi reinstall libone"),
+    ],
+)
+def test_what_conda_installed_is_condas_to_reinstall(manager: str, command: str) -> None:
+    """By the package's own name, with the program that made the environment."""
+    one = distribution("one", "1.0", conda_package="libone-1.0-h0").distribution
+    commands = Commands(snapshot(environment=environment(managed_by=manager)), InstallerKind.PIP)
+    assert commands.reinstall((one,)) == command
+
+
+@pytest.mark.parametrize(
     ("origin", "words"),
     [
         (DirectUrl(url="https://example.org/one.whl"), ["one @ https://example.org/one.whl"]),

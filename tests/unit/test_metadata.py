@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from safe_uninstall.analysis.metadata import lost_requirements, may_apply, required_by_others
-from safe_uninstall.model.distribution import Distribution
+from safe_uninstall.model.distribution import Distribution, MetadataKind
 from tests.support.fakes import MARKERS, distribution
 
 
@@ -185,3 +185,10 @@ def test_which_names_others_require() -> None:
 def test_which_requirements_can_count_at_all(text: str, expected: bool) -> None:
     """By themselves, or under an extra, whether somebody asks for it or not; what cannot be read may."""
     assert may_apply(text, MARKERS) is expected
+
+
+def test_a_conda_package_without_metadata_satisfies_nothing() -> None:
+    """Whatever it is called: installers do not see it."""
+    package = distribution("b", "1.0", conda_package="b-1.0-0", metadata_kind=MetadataKind.CONDA).distribution
+    assert lost([needs("b")], needs("a", "b"), package) == [("a", "b", "b")]
+    assert lost([needs("b")], needs("a", "b"), needs("b", version="2.0")) == []

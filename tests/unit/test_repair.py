@@ -145,3 +145,11 @@ def test_what_came_from_a_source_tree_is_not_taken_from_an_index() -> None:
     )
     with pytest.raises(WheelsUnavailable, match=r"no wheel for old==1\.0: .*git\+https"):
         repair(snap)
+
+
+def test_what_conda_installed_has_no_wheel() -> None:
+    """So that no restoring of it is ever offered."""
+    item = distribution("a", claims={"a.py": b""}, conda_package="a-1.0-0")
+    found = PresumedWheels(snapshot(item)).restore(item.distribution)
+    assert isinstance(found, WheelUnavailable)
+    assert found.reason == "conda installed it"
