@@ -33,6 +33,10 @@ _LARGEST = 300_000
 _EDGES = (0, 1, 2, 3, 7, 8, 0x7F, 0xFF, 0xFFFE, 0xFFFF, 0x10000, 1 << 31, (1 << 32) - 1, 1 << 63, (1 << 64) - 1)
 
 
+_DEVICES = frozenset({190, 224, 247})
+"""EM_CUDA, EM_AMDGPU, EM_BPF: code of devices, of which our reader tells nothing dynamic, since no loader takes it."""
+
+
 class Seed(NamedTuple):
     """A valid file, and where in it the fields are that readers go by."""
 
@@ -162,7 +166,7 @@ def agrees(location: str) -> bool:
         Failure: it is not.
     """
     ours = our_facts(location)
-    if ours is None or ours.elf_type not in (2, 3) or not is_ascii(ours):
+    if ours is None or ours.elf_type not in (2, 3) or ours.machine in _DEVICES or not is_ascii(ours):
         return False
     try:
         theirs = oracle_facts(location)
