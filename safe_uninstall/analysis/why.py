@@ -40,14 +40,7 @@ def explain_name(snapshot: Snapshot, graph: Graph, owners: Owners, name: str) ->
         paths = asker.paths_called(name)
         unmet = asker.unmet(name)
     if not distributions and not paths and not unmet:
-        near = _near(snapshot, name)
-        help = tuple(f"did you mean `{other}`?" for other in near)
-        raise NotInstalled(
-            (name,),
-            {name: near},
-            where=snapshot.environment.prefix,
-            help=help or ("give a distribution, a soname (libcudnn.so.9) or the end of a path",),
-        )
+        raise not_known(snapshot, (name,))
     return Why(
         name=name,
         distributions=tuple(reference(item) for item in distributions),
@@ -61,6 +54,18 @@ def explain_name(snapshot: Snapshot, graph: Graph, owners: Owners, name: str) ->
         ),
         providers=tuple(asker.provider(path) for path in paths),
         unmet=unmet,
+    )
+
+
+def not_known(snapshot: Snapshot, names: tuple[str, ...]) -> NotInstalled:
+    """Return the error for names that nothing bears, with the nearest that something does."""
+    near = {name: _near(snapshot, name) for name in names}
+    help = tuple(dict.fromkeys(f"did you mean `{other}`?" for others in near.values() for other in others))
+    return NotInstalled(
+        names,
+        near,
+        where=snapshot.environment.prefix,
+        help=help or ("give a distribution, a soname (libcudnn.so.9) or the end of a path",),
     )
 
 

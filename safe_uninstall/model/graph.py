@@ -22,3 +22,27 @@ class Graph:
     """All ELF files of an environment, sorted by path."""
 
     nodes: tuple[GraphNode, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributionNeed:
+    """A library of another distribution that files of one need."""
+
+    provider: str | None
+    """Normalised name of the other, None for a file that nobody owns."""
+    name: str
+    """The DT_NEEDED entry."""
+    files: int
+    """How many files need it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributionNode:
+    """One distribution with the needs of all of its files."""
+
+    name: str | None
+    """Normalised, None for all files that nobody owns."""
+    needs: tuple[DistributionNeed, ...]
+    """Sorted by provider, then name."""
+    missing: tuple[str, ...]
+    """Names that no file meets, sorted."""

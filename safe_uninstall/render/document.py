@@ -12,7 +12,7 @@ from safe_uninstall.render.paths import Relative, relative_to_prefix
 if TYPE_CHECKING:
     from safe_uninstall.model.environment import Environment
     from safe_uninstall.model.errors import SafeUninstallError
-    from safe_uninstall.model.graph import Graph
+    from safe_uninstall.model.graph import DistributionNode, Graph
     from safe_uninstall.model.history import Pin, Transaction
     from safe_uninstall.model.outcome import Outcome
     from safe_uninstall.model.plan import Action, Alternative, Consumer, DistributionRef, Finding, Plan
@@ -128,6 +128,24 @@ def graph_document(graph: Graph, environment: Environment, tool_version: str) ->
                 ],
             }
             for node in graph.nodes
+        ],
+    }
+
+
+def distributions_document(nodes: Iterable[DistributionNode], environment: Environment, tool_version: str) -> Document:
+    """Return the graph between distributions: its ``objects`` are left out."""
+    return {
+        **_envelope("graph", tool_version),
+        "environment": environment_document(environment),
+        "distributions": [
+            {
+                "name": node.name,
+                "needed": [
+                    {"distribution": need.provider, "name": need.name, "files": need.files} for need in node.needs
+                ],
+                "missing": list(node.missing),
+            }
+            for node in nodes
         ],
     }
 

@@ -5,6 +5,7 @@ Libraries that are the host's to provide are left out: every file needs libc, an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,39 @@ from safe_uninstall.render.style import printable
 
 if TYPE_CHECKING:
     from safe_uninstall.model.environment import Environment
-    from safe_uninstall.model.graph import Graph
+    from safe_uninstall.model.graph import DistributionNode, Graph
+
+_NAMED = 2
+"""Libraries that an edge between distributions names."""
 
 
-def render_dot(graph: Graph, environment: Environment) -> str:
-    """Return a graph in the DOT language: a cluster for each distribution, an edge for each need."""
-    drawing = _draw(graph, environment)
+def render_dot(graph: Graph, environment: Environment, *, part: bool = False) -> str:
+    """Return a graph in the DOT language: a cluster for each distribution, an edge for each need.
+
+    Args:
+        graph: what to draw.
+        environment: whose paths are shown.
+        part: whether needs of files that are not in ``graph`` are left out.
+    """
+    return _dot_text(_draw(graph, environment, part))
+
+
+def render_mermaid(graph: Graph, environment: Environment, *, part: bool = False) -> str:
+    """Return a graph as a Mermaid flowchart, with the arguments of ``render_dot``."""
+    return _mermaid_text(_draw(graph, environment, part))
+
+
+def render_distributions_dot(nodes: Iterable[DistributionNode]) -> str:
+    """Return the graph between distributions in the DOT language; an edge names the libraries."""
+    return _dot_text(_draw_distributions(nodes))
+
+
+def render_distributions_mermaid(nodes: Iterable[DistributionNode]) -> str:
+    """Return the graph between distributions as a Mermaid flowchart."""
+    return _mermaid_text(_draw_distributions(nodes))
+
+
+def _dot_text(drawing: _Drawing) -> str:
     lines = ["digraph needs {", "  rankdir=LR;", "  node [shape=box];"]
     for number, (owner, paths) in enumerate(drawing.owners):
         indent = "  "
@@ -36,9 +64,7 @@ def render_dot(graph: Graph, environment: Environment) -> str:
     return "\n".join([*lines, "}"])
 
 
-def render_mermaid(graph: Graph, environment: Environment) -> str:
-    """Return a graph as a Mermaid flowchart: a subgraph for each distribution, an edge for each need."""
-    drawing = _draw(graph, environment)
+def _mermaid_text(drawing: _Drawing) -> str:
     lines = ["flowchart LR"]
     identifiers: dict[str, str] = {}
 
@@ -56,7 +82,7 @@ def render_mermaid(graph: Graph, environment: Environment) -> str:
     lines += [f"  {node(name)}" for name in drawing.missing]
     for edge in drawing.edges:
         arrow = "-.->" if edge.missing else "-->"
-        lines.append(f"  {identifiers[edge.consumer]} {arrow}|{edge.how}| {identifiers[edge.provider]}")
+        lines.append(f"  {identifiers[edge.consumer]} {arrow}|{_mermaid(edge.how)}| {identifiers[edge.provider]}")
     return "\n".join(lines)
 
 
@@ -76,7 +102,36 @@ class _Drawing:
     edges: tuple[_Edge, ...]
 
 
-def _draw(graph: Graph, environment: Environment) -> _Drawing:
+def _draw_distributions(nodes: Iterable[DistributionNode]) -> _Drawing:
+    edges = []
+    drawn: set[str] = set()
+    for node in nodes:
+        consumer = _distribution(node.name)
+        names: dict[str, list[str]] = {}
+        for need in node.needs:
+            names.setdefault(_distribution(need.provider), []).append(printable(need.name))
+        for provider, needed in names.items():
+            drawn |= {consumer, provider}
+            edges.append(_Edge(consumer=consumer, provider=provider, how=_listed(needed), missing=False))
+        if node.missing:
+            drawn.add(consumer)
+            label = f"{_listed([printable(name) for name in node.missing])} (missing)"
+            edges.append(_Edge(consumer=consumer, provider=label, how="missing", missing=True))
+    missing = tuple(sorted({edge.provider for edge in edges if edge.missing}))
+    return _Drawing(owners=((None, tuple(sorted(drawn))),) if drawn else (), missing=missing, edges=tuple(edges))
+
+
+def _distribution(name: str | None) -> str:
+    return "(unowned)" if name is None else name
+
+
+def _listed(names: list[str]) -> str:
+    """Return a label that stays short however many libraries there are."""
+    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
+
+
+def _draw(graph: Graph, environment: Environment, part: bool) -> _Drawing:
+    inside = {node.object.path for node in graph.nodes}
     relative = relative_to_site_packages(environment)
 
     def show(path: str) -> str:
@@ -85,7 +140,7 @@ def _draw(graph: Graph, environment: Environment) -> _Drawing:
     edges = []
     for node in graph.nodes:
         for need in node.needs:
-            if is_host_library(need.name):
+            if is_host_library(need.name) or (part and need.provider is not None and need.provider not in inside):
                 continue
             missing = need.provider is None
             provider = f"{printable(need.name)} (missing)" if need.provider is None else show(need.provider)

@@ -74,10 +74,10 @@ def test_mermaid() -> None:
   n2["/lib/libz.so.1"]
   n3["u.so"]
   n4["gone.so (missing)"]
-  n1 -->|rpath| n0
-  n1 -->|cache| n2
-  n1 -.->|missing| n4
-  n3 -.->|missing| n4"""
+  n1 -->|"rpath"| n0
+  n1 -->|"cache"| n2
+  n1 -.->|"missing"| n4
+  n3 -.->|"missing"| n4"""
     )
 
 
