@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-COMMANDS = ("apply", "check", "demo", "explain", "graph", "history", "recover", "schema", "undo", "why")
+COMMANDS = ("apply", "check", "completion", "demo", "explain", "graph", "history", "recover", "schema", "undo", "why")
 """Words that are commands where a package could stand first; after ``--`` they are packages."""
 
 CHANGING = frozenset({"apply", "history", "recover", "undo"})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from safe_uninstall.cli.options import common_options, root_option, take_common
+from safe_uninstall.cli.options import common_options, complete_distributions, root_option, take_common
 from safe_uninstall.cli.output import print_data
 from safe_uninstall.cli.place import find_place
 from safe_uninstall.cli.unfinished import warn_of_unfinished
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_distributions)
 @click.option(
     "--format",
     type=click.Choice(["json", "dot", "mermaid"]),

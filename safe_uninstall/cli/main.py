@@ -37,6 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(words: Sequence[str]) -> int:
     """Run the command line and return its exit status; nothing but this prints an error."""
+    if asked := os.environ.get("_SAFE_UNINSTALL_COMPLETE"):
+        from safe_uninstall.cli.completion import answer
+
+        return answer(asked)
     # The arguments may be too broken to be parsed, and the error must be as they ask all the same.
     report = Report(
         as_json=value_of("--format", words, os.environ) == "json",

@@ -61,6 +61,13 @@ def common_options(function: Function) -> Function:
     return function
 
 
+def complete_distributions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+    """Return completions for a name of an installed distribution; what that needs is loaded only then."""
+    from safe_uninstall.cli.completion import complete_distributions as complete
+
+    return complete(context, parameter, incomplete)
+
+
 def consumers_option(function: Function) -> Function:
     """Add ``--consumers-in``."""
     return click.option(

@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from safe_uninstall import __version__
-from safe_uninstall.cli.options import common_options, consumers_option, root_option, take_common, take_consumers
+from safe_uninstall.cli.options import (
+    common_options,
+    complete_distributions,
+    consumers_option,
+    root_option,
+    take_common,
+    take_consumers,
+)
 from safe_uninstall.cli.run import PlanRun, RunOptions
 from safe_uninstall.execute.programs import find_programs
 from safe_uninstall.model.environment import InstallerKind
@@ -26,6 +33,7 @@ Commands:
   undo [ID]      bring back what the last run removed
   history        what was done here; --purge deletes kept backups
   recover        end a run that was killed
+  completion SH  what makes bash, zsh or fish complete
   schema         the JSON Schema of the documents
   demo           the incident this tool is for, in a throwaway environment
 
@@ -46,7 +54,7 @@ class _Code(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG, options_metavar="[OPTIONS]")
-@click.argument("packages", nargs=-1, metavar="PACKAGE...")
+@click.argument("packages", nargs=-1, metavar="PACKAGE...", shell_complete=complete_distributions)
 @click.option("-r", "--requirement", multiple=True, metavar="FILE", help="Remove what FILE lists.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask; a blocked plan stays blocked.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would happen; change nothing.")

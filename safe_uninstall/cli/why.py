@@ -7,14 +7,21 @@ from typing import Any
 
 import click
 
-from safe_uninstall.cli.options import common_options, consumers_option, root_option, take_common, take_consumers
+from safe_uninstall.cli.options import (
+    common_options,
+    complete_distributions,
+    consumers_option,
+    root_option,
+    take_common,
+    take_consumers,
+)
 from safe_uninstall.cli.output import print_data
 from safe_uninstall.cli.place import find_place, paths_inside
 from safe_uninstall.cli.unfinished import warn_of_unfinished
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_distributions)
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How to print.")
 @consumers_option
 @root_option

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import safe_uninstall
@@ -17,6 +18,7 @@ from safe_uninstall.model.environment import InstallerKind
 from safe_uninstall.model.errors import NotInstalled, UsageError
 from safe_uninstall.model.outcome import Outcome, OutcomeState
 from safe_uninstall.model.plan import Plan, Request, Verdict
+from safe_uninstall.render.schema import schema_text
 from tests.support.elf_writer import EM_AARCH64
 from tests.support.environments import EnvironmentBuilder, library, read_tree
 
@@ -246,6 +248,34 @@ def test_graph(app: EnvironmentBuilder, capsys: Capture) -> None:
     (need,) = objects["app/c.so"]["needed"]
     assert (objects["app/c.so"]["distribution"], need["name"], need["how"]) == ("app", "liba.so.1", "rpath")
     assert need["provider"] == objects["lib/liba.so.1"]["path"]
+
+
+def test_graph_around_a_name(app: EnvironmentBuilder, capsys: Capture) -> None:
+    """As far as it is asked for, in every format; a name that means nothing is an error with the nearest ones."""
+    assert run(["graph", "-p", str(app.prefix), "app", "--depth", "0"]) == 0
+    (only,) = json.loads(capsys.readouterr().out)["objects"]
+    assert only["distribution"] == "app"
+    assert run(["graph", "-p", str(app.prefix), "app", "--format", "dot"]) == 0
+    assert '"app/c.so" -> "lib/liba.so.1" [label="rpath"];' in capsys.readouterr().out
+    assert run(["graph", "-p", str(app.prefix), "app", "--by", "distribution", "--format", "mermaid"]) == 0
+    assert 'n0 -->|"liba.so.1"| n1' in capsys.readouterr().out
+    assert run(["graph", "-p", str(app.prefix), "--by", "distribution", "--format", "dot"]) == 0
+    assert '"app" -> "provider" [label="liba.so.1"];' in capsys.readouterr().out
+    assert run(["graph", "-p", str(app.prefix), "--by", "distribution"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
+    assert document["distributions"] == [
+        {
+            "name": "app",
+            "needed": [{"distribution": "provider", "name": "liba.so.1", "files": 1}],
+            "missing": [],
+        },
+        {"name": "provider", "needed": [], "missing": []},
+        # The interpreter in bin is nobody's.
+        {"name": None, "needed": [], "missing": []},
+    ]
+    assert run(["graph", "-p", str(app.prefix), "ap"]) == 2
+    assert "help: did you mean `app`?" in capsys.readouterr().err
 
 
 def test_nothing_to_recover(app: EnvironmentBuilder, capsys: Capture) -> None:
