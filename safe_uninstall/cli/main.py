@@ -17,7 +17,7 @@ from safe_uninstall.model.errors import SafeUninstallError, UsageError
 from safe_uninstall.model.outcome import ExitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PROGRAM = "safe-uninstall"
 
@@ -46,24 +46,15 @@ def run(words: Sequence[str]) -> int:
         as_json=value_of("--format", words, os.environ) == "json",
         color=value_of("--color", words, os.environ) or "auto",
     )
+    return guarded(report, lambda: _run(words))
+
+
+def guarded(report: Report, act: Callable[[], int]) -> int:
+    """Act and return the exit status; every error becomes a message of ``report`` and the status that it has."""
     # A process that lives for a fraction of a second and makes tens of thousands of small tuples has no garbage.
     gc.disable()
     try:
-        name, rest = split(words)
-        if name in CHANGING and value_of("--root", words, os.environ) is not None:
-            raise UsageError(
-                f"`{PROGRAM} {name}` is for environments of this machine, not for what lies in a mounted tree",
-                help=(f"run it inside the tree: {shlex.join((PROGRAM, *without_root(words)))}",),
-            )
-        command = load_command(name)
-        status = command.main(
-            args=rest,
-            prog_name=PROGRAM if name == "uninstall" else f"{PROGRAM} {name}",
-            standalone_mode=False,
-            auto_envvar_prefix=ENVIRONMENT_PREFIX,
-            obj=tuple(words),
-        )
-        return int(status or 0)
+        return act()
     except click.UsageError as error:
         usage = None if error.ctx is None else error.ctx.get_usage()
         hint = () if error.ctx is None else (f"see all options: {error.ctx.command_path} --help",)
@@ -76,6 +67,24 @@ def run(words: Sequence[str]) -> int:
         return report.interrupted()
     except Exception as error:
         return report.unexpected(error)
+
+
+def _run(words: Sequence[str]) -> int:
+    name, rest = split(words)
+    if name in CHANGING and value_of("--root", words, os.environ) is not None:
+        raise UsageError(
+            f"`{PROGRAM} {name}` is for environments of this machine, not for what lies in a mounted tree",
+            help=(f"run it inside the tree: {shlex.join((PROGRAM, *without_root(words)))}",),
+        )
+    command = load_command(name)
+    status = command.main(
+        args=rest,
+        prog_name=PROGRAM if name == "uninstall" else f"{PROGRAM} {name}",
+        standalone_mode=False,
+        auto_envvar_prefix=ENVIRONMENT_PREFIX,
+        obj=tuple(words),
+    )
+    return int(status or 0)
 
 
 def _open_closed_streams() -> None:
