@@ -58,7 +58,7 @@ def main() -> None:
         status = uninstall([*words[:command], *words[command + 1 :]], environment_of_pip)
         sys.stdout.flush()
         sys.exit(status)
-    program = find_pip(python_of(words[:command]))
+    program = find_pip(python_of(words[:command]) or os.environ.get("PIP_PYTHON"))
     sys.stdout.flush()
     try:
         os.execv(program[0], [*program, *words])  # noqa: S606

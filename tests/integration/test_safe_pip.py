@@ -128,6 +128,8 @@ def test_an_environment_without_pip_gets_this_one(environment: EnvironmentBuilde
     environment.distribution("one", "1.0", {"one.py": ""})
     done = safe_pip("list", "--format=freeze", VIRTUAL_ENV=str(environment.prefix))
     assert (done.status, done.out) == (0, "one==1.0\n")
+    other = safe_pip("list", "--format=freeze", VIRTUAL_ENV="/nowhere", PIP_PYTHON=str(environment.python))
+    assert (other.status, other.out) == (0, "one==1.0\n")
 
 
 def test_the_first_pip_on_path_decides(environment: EnvironmentBuilder, tmp_path: Path) -> None:
