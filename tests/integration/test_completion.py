@@ -69,8 +69,7 @@ def test_fish(filled: EnvironmentBuilder) -> None:
 def test_zsh() -> None:
     """The script is one that zsh reads, and it completes the program once the completion system is there."""
     script = (
-        "autoload -Uz compinit && compinit -u -D\n"
-        'eval "$(safe-uninstall completion zsh)"; echo $_comps[safe-uninstall]'
+        'autoload -Uz compinit && compinit -u -D\neval "$(safe-uninstall completion zsh)"; echo $_comps[safe-uninstall]'
     )
     assert shell("zsh", script) == "_safe_uninstall_completion\n"
 

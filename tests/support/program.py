@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,7 +34,21 @@ class Finished:
     @property
     def document(self) -> Any:
         """The one JSON document on standard output."""
-        return json.loads(self.out)
+        document = json.loads(self.out)
+        if "$schema" not in document:
+            # Every document but the schema itself is held against it.
+            _validator().validate(document)
+        return document
+
+
+@cache
+def _validator() -> Any:
+    """Return what holds a document against the schema that ships with the package."""
+    import jsonschema
+
+    from safe_uninstall.render.schema import schema_text
+
+    return jsonschema.Draft202012Validator(json.loads(schema_text()))
 
 
 def safe_uninstall(
