@@ -71,7 +71,8 @@ def describe_changes(before: Parts, after: Parts) -> tuple[str, ...]:
 
 
 def _describe(path: str, item: ElfObject, prefix: str) -> str:
-    facts = (item.size, item.abi, item.elf_type, item.soname, item.needed, item.rpath, item.runpath, item.flags_1)
+    facts: tuple[object, ...] = (item.size, item.abi, item.elf_type, item.soname, item.needed)
+    facts += (item.rpath, item.runpath, item.flags_1, *item.filters)
     # Search paths and needs may be absolute.
     return f"{path} {facts!r}".replace(prefix, "")
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from safe_uninstall.analysis.dlopen import OpenedJudge
-from safe_uninstall.analysis.loader import Bound, Loaded, Trace
 from safe_uninstall.analysis.loads import Baseline, Loads
 from safe_uninstall.analysis.losses import LibraryLoss, LinkageJudgement, ProviderChange
 from safe_uninstall.analysis.names import is_host_library, is_stub, names_of
@@ -13,6 +12,7 @@ from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.paths import View
 from safe_uninstall.analysis.preload import Preloads
 from safe_uninstall.analysis.symbols import missing_symbols, missing_versions
+from safe_uninstall.analysis.trace import Bound, Loaded, Trace
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.linkage import How, Strength

@@ -1,82 +1,22 @@
-"""glibc's dynamic loader, simulated: which file satisfies each DT_NEEDED entry, and how it is found.
+"""glibc's dynamic loader, simulated: what a load brings in, and which file satisfies each need of it.
 
-The rules are those of ``_dl_map_object``, ``_dl_map_object_deps`` and ``decompose_rpath`` in glibc's ``elf/dl-load.c``
-and ``elf/dl-deps.c``. Nothing is opened here: names and ELF headers come from a ``View``.
+The order of loading is that of ``_dl_map_object_deps`` in glibc's ``elf/dl-deps.c``, and which object bears which name
+that of ``_dl_map_object`` in ``elf/dl-load.c``. ``Lookup`` is the search for what no loaded object bears.
 """
 
 import posixpath
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import replace
 
-from safe_uninstall.analysis.paths import LOOP, View
-from safe_uninstall.analysis.search import SearchPath, SearchPaths
-from safe_uninstall.model.elf import DF_1_NODEFLIB, Abi, ElfObject, FileIdentity
+from safe_uninstall.analysis.lookup import Lookup
+from safe_uninstall.analysis.paths import View
+from safe_uninstall.analysis.trace import Bound, Loaded, Trace
+from safe_uninstall.model.elf import ElfObject, FileIdentity, Filter
 from safe_uninstall.model.linkage import Binding, Closure, How
 from safe_uninstall.model.system import SystemLibraries
 
-_LOADABLE = frozenset({2, 3})
-"""``e_type``: ET_EXEC and ET_DYN."""
-
-CACHE = "ld.so.cache"
-"""How ``Binding.searched`` names the loader's cache."""
-
-
-@dataclass(slots=True, eq=False)
-class Loaded:
-    """An object in a closure; mutable, and private to one trace."""
-
-    path: str
-    """The path it was opened by, its directory resolved."""
-    real_path: str
-    object: ElfObject
-    loader: "Loaded | None"
-    """The object that first needed it (glibc's ``l_loader``)."""
-    own_rpath: SearchPath | None
-    runpath: SearchPath | None
-    order: "list[SearchPath | None] | None" = None
-    """Search paths for its needs, in order; None stands for ld.so.cache. Made when it first needs something."""
-    found: "dict[str, _Found | None] | None" = None
-    """Memo of the searches along ``order``, shared by all objects that search alike."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """One need of one object in a trace; a ``Binding`` before anybody asks for words."""
-
-    consumer: Loaded
-    name: str
-    provider: Loaded | None
-    how: How
-    via: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What loading one root brings in: objects in load order, and every need of each."""
-
-    root: Loaded
-    objects: tuple[Loaded, ...]
-    needs: tuple[Bound, ...]
-
-
-_Hit: TypeAlias = tuple[str, str, ElfObject | None]
-
-
-class _Found:
-    """Where one search ended: a provider, or a file that makes the loader give up."""
-
-    __slots__ = ("how", "object", "path", "real_path", "via")
-
-    def __init__(self, path: str, real_path: str, object: ElfObject | None, how: How, via: str | None) -> None:
-        self.path = path
-        self.real_path = real_path
-        self.object = object
-        self.how = how
-        self.via = via
-
 
 class Loader:
-    """The dynamic loader over one view. Closures are independent of each other; searches are memoised across them."""
+    """The dynamic loader over one view. Loads are independent of each other; searches are memoised across them."""
 
     def __init__(
         self,
@@ -98,28 +38,18 @@ class Loader:
             working_directory: what empty and relative search path entries are relative to; None: they find nothing,
                 since nobody knows where a process will be started.
         """
-        self._view = view
-        self._system = system
-        self._paths = SearchPaths(view, system, working_directory)
-        self._library_path = library_path
-        self._searches: dict[tuple[int, ...], dict[str, _Found | None]] = {}
-        # Its own search asks for the main program: while that is being loaded, there is none above it.
+        self._lookup = Lookup(view, system, library_path, working_directory)
         self._main: Trace | None = None
         if main is not None:
-            self._main = self._trace_main(main)
+            self._main = self._load(main, None).trace()
 
-    def trace(self, root: ElfObject, *, depth: int | None = None) -> Trace:
-        """Load ``root`` and, breadth first, all it needs.
-
-        Args:
-            root: the object to open, by ``root.path``.
-            depth: 1 to bind the root's own needs only; None for the whole closure.
-        """
-        return self._load(root, self._main, depth)
+    def trace(self, root: ElfObject) -> Trace:
+        """Load ``root``, opened by ``root.path``, and, breadth first, all it needs."""
+        return self._load(root, self._main).trace()
 
     def bindings(self, root: ElfObject) -> tuple[Binding, ...]:
         """Return the bindings of the root's own needs, in the order of DT_NEEDED."""
-        return tuple(self.binding(need) for need in self.trace(root, depth=1).needs)
+        return tuple(map(self.binding, self._load(root, self._main).own_needs()))
 
     def closure(self, root: ElfObject) -> Closure:
         """Return all that loading ``root`` brings in; what the main program loaded before is not listed."""
@@ -132,35 +62,24 @@ class Loader:
 
     def binding(self, need: Bound) -> Binding:
         """Put a need of a trace into words: searches again, to name the directories tried in vain."""
-        searched: tuple[str, ...] = ()
-        if need.how not in (How.LOADED, How.ABSOLUTE):
-            searched = self.searched(need)
         return Binding(
             consumer=need.consumer.path,
             name=need.name,
             provider=None if need.provider is None else need.provider.path,
             how=need.how,
             via=need.via,
-            searched=searched,
+            searched=self.searched(need),
         )
 
     def searched(self, need: Bound) -> tuple[str, ...]:
         """Return the directories searched for a need before it was found, or all of them when it was not."""
-        tried: list[str] = []
-        for path in self._search_order(need.consumer):
-            if path is None:
-                if need.how is How.CACHE:
-                    break
-                tried.append(CACHE)
-                continue
-            for directory in path.directories:
-                found = self._look_in(directory.path, need.name, need.consumer.object.abi)
-                if isinstance(found, tuple):
-                    return tuple(dict.fromkeys(tried))
-                tried.append(directory.path)
-                if isinstance(found, str):
-                    break
-        return tuple(dict.fromkeys(tried))
+        if need.how in (How.LOADED, How.ABSOLUTE):
+            return ()
+        return self._lookup.searched(need.consumer, self.wanted(need), need.how)
+
+    def wanted(self, need: Bound) -> str:
+        """Return the name of a need as the loader reads it, ``$ORIGIN`` and the like expanded."""
+        return self._lookup.expanded(need.consumer, need.name)
 
     def opened(self, trace: Trace, caller: Loaded, name: str) -> str | None:
         """Return the path of what ``dlopen(name)`` gets when an object of a trace calls it; None when it fails.
@@ -189,8 +108,11 @@ class Loader:
             return None
         caller = _caller(self._main)
         plain = replace(caller.object, rpath=None, runpath=None)
-        module = self._opened(caller.path, caller.real_path, plain, caller)
+        module = self._lookup.opened(caller.path, caller.real_path, plain, caller)
         return self._reused(self._main, name) or self._path_of(module, name)
+
+    def _load(self, root: ElfObject, before: Trace | None) -> "_Load":
+        return _Load(self._lookup, root, before)
 
     def _reused(self, trace: Trace, name: str) -> str | None:
         """Return the path of what is loaded already under a name."""
@@ -204,196 +126,133 @@ class Loader:
         return None
 
     def _path_of(self, consumer: Loaded, name: str) -> str | None:
-        found = self._find(consumer, name)
+        found = self._lookup.find(consumer, name)
         return None if found is None or found.object is None else found.path
 
-    def _trace_main(self, main: ElfObject) -> Trace:
-        return self._load(main, None, None)
 
-    def _load(self, root: ElfObject, before: Trace | None, depth: int | None) -> Trace:
-        # A root opened by a running program has that program's caller of dlopen as its loader: the object
-        # that holds the interpreter (glibc elf/dl-open.c, dl_open_worker_begin: call_map).
-        caller = None if before is None else _caller(before)
-        names: dict[str, Loaded] = {}
-        files: dict[FileIdentity, Loaded] = {}
+class _Load:
+    """One load: the lists of glibc's ``_dl_map_object_deps`` while they grow."""
+
+    def __init__(self, lookup: Lookup, root: ElfObject, before: Trace | None) -> None:
+        """Open the root and nothing else.
+
+        Args:
+            lookup: the searches.
+            root: opened by ``root.path``.
+            before: what the program has loaded that opens it; None: it is the program.
+        """
+        self._lookup = lookup
+        self._names: dict[str, Loaded] = {}
+        self._files: dict[FileIdentity, Loaded] = {}
+        self._objects: list[Loaded] = []
+        self._needs: list[Bound] = []
+        self._absent: list[Bound] = []
+        self._is_program = before is None
         if before is not None:
             for earlier in before.objects:
-                _register(earlier, names, files)
+                self._register(earlier)
             for need in before.needs:
                 if need.provider is not None:
-                    names.setdefault(need.name, need.provider)
-            opened = files.get(root.identity)
+                    self._names.setdefault(need.name, need.provider)
+            opened = self._files.get(root.identity)
             if opened is not None:
-                return Trace(opened, (), ())
-        first = self._opened(root.path, root.real_path, root, caller)
-        self._register_dynamic_loader(first, names, files)
-        _register(first, names, files)
-        objects = [first]
-        needs: list[Bound] = []
+                self._root = opened
+                return
+        # A root opened by a running program has that program's caller of dlopen as its loader: the object
+        # that holds the interpreter (glibc elf/dl-open.c, dl_open_worker_begin: call_map).
+        self._root = lookup.opened(root.path, root.real_path, root, None if before is None else _caller(before))
+        self._objects.append(self._root)
+        # The dynamic loader is itself in every process, so a need of it is always met by the running one.
+        running = lookup.dynamic_loader(root)
+        if running is not None and running.object.identity not in self._files:
+            self._register(running)
+        self._register(self._root)
+
+    def own_needs(self) -> list[Bound]:
+        """Bind the needs of the root alone, DT_NEEDED only."""
+        return [self._bind(self._root, name)[0] for name in self._root.object.needed] if self._objects else []
+
+    def trace(self) -> Trace:
+        """Load all that the root needs."""
+        objects = self._objects
+        filters: set[Loaded] = set()
         position = 0
-        while position < len(objects) and (depth is None or position < depth):
+        while position < len(objects):
             consumer = objects[position]
-            position += 1
-            for name in consumer.object.needed:
-                provider = names.get(name)
-                if provider is not None:
-                    needs.append(Bound(consumer, name, provider, How.LOADED, None))
-                    continue
-                found = self._find(consumer, name)
-                if found is None or found.object is None:
-                    needs.append(Bound(consumer, name, None, How.MISSING, None))
-                    continue
-                provider = files.get(found.object.identity)
-                if provider is None:
-                    provider = self._opened(found.path, found.real_path, found.object, consumer)
-                    objects.append(provider)
-                    _register(provider, names, files)
-                names.setdefault(name, provider)
-                needs.append(Bound(consumer, name, provider, found.how, found.via))
-        return Trace(first, tuple(objects), tuple(needs))
+            if not consumer.object.filters:
+                for name in consumer.object.needed:
+                    need, is_new = self._bind(consumer, name)
+                    self._needs.append(need)
+                    if is_new and need.provider is not None:
+                        objects.append(need.provider)
+                position += 1
+            elif consumer in filters:
+                position += 1
+            else:
+                # What it filters now stands where it stood itself, and is looked at first.
+                filters.add(consumer)
+                self._bind_filter(consumer, position)
+        return Trace(self._root, tuple(objects), tuple(self._needs), tuple(self._absent))
 
-    def _opened(self, path: str, real_path: str, object: ElfObject, loader: Loaded | None) -> Loaded:
-        origin = posixpath.dirname(path)
-        # glibc ignores DT_RPATH where there is a DT_RUNPATH (elf/get-dynamic-info.h).
-        rpath = object.rpath if object.runpath is None else None
-        return Loaded(
-            path=path,
-            real_path=real_path,
-            object=object,
-            loader=loader,
-            own_rpath=self._paths.expand(rpath, origin, object.abi, How.RPATH) if rpath else None,
-            runpath=self._paths.expand(object.runpath, origin, object.abi, How.RUNPATH) if object.runpath else None,
-        )
+    def _bind_filter(self, consumer: Loaded, position: int) -> None:
+        """Bind all that an object with DT_FILTER or DT_AUXILIARY needs, in the order of its dynamic segment."""
+        needed = consumer.object.needed
+        start = 0
+        for item in (*consumer.object.filters, None):
+            end = len(needed) if item is None else item.position
+            for name in needed[start:end]:
+                need, is_new = self._bind(consumer, name)
+                self._needs.append(need)
+                if is_new and need.provider is not None:
+                    self._objects.append(need.provider)
+            start = end
+            if item is not None:
+                position = self._place_before(consumer, item, position)
 
-    def _register_dynamic_loader(
-        self, root: Loaded, names: dict[str, Loaded], files: dict[FileIdentity, Loaded]
-    ) -> None:
-        """The dynamic loader is itself in every process, so a need of it is always met by the running one."""
-        path = root.object.interpreter
-        if path is None or (real := self._view.real_path(path)) is None:
-            return
-        found = self._view.object(real)
-        if found is not None and found.abi == root.object.abi and found.identity not in files:
-            _register(self._opened(path, real, found, None), names, files)
+    def _place_before(self, consumer: Loaded, item: Filter, position: int) -> int:
+        """Load what an object filters and place it before the object, which stands at ``position``; return where."""
+        # The loader looks for names from the main program on, and what that filters stands before it.
+        is_hidden = self._is_program and consumer is self._root
+        need, is_new = self._bind(consumer, item.name, is_hidden=is_hidden)
+        provider = need.provider
+        if provider is None and item.is_optional:
+            self._absent.append(need)
+            return position
+        self._needs.append(need)
+        if provider is None:
+            return position
+        if not is_new:
+            if provider not in self._objects[position:]:
+                return position
+            self._objects.remove(provider)
+        self._objects.insert(position, provider)
+        return position + 1
 
-    def _search_order(self, consumer: Loaded) -> list[SearchPath | None]:
-        """Return the search paths for the needs of ``consumer``, in order; None stands for ld.so.cache."""
-        order: list[SearchPath | None] = []
-        if consumer.object.runpath is None:
-            # The chain ends at the main program, whose DT_RPATH is thereby the last.
-            ancestor: Loaded | None = consumer
-            while ancestor is not None:
-                if ancestor.own_rpath is not None:
-                    order.append(ancestor.own_rpath)
-                ancestor = ancestor.loader
-        abi = consumer.object.abi
-        if self._library_path:
-            main_program = self._main.root if self._main is not None else _outermost(consumer)
-            order.append(self._paths.library_path(self._library_path, posixpath.dirname(main_program.path), abi))
-        if consumer.runpath is not None:
-            order.append(consumer.runpath)
-        order.append(None)
-        if not consumer.object.flags_1 & DF_1_NODEFLIB:
-            order.append(self._paths.defaults(abi))
-        return order
+    def _bind(self, consumer: Loaded, name: str, *, is_hidden: bool = False) -> tuple[Bound, bool]:
+        """Bind one need; also return whether its provider is loaded for it, and has yet to take its place."""
+        wanted = self._lookup.expanded(consumer, name)
+        provider = self._names.get(wanted)
+        if provider is not None:
+            return Bound(consumer, name, provider, How.LOADED, None), False
+        found = self._lookup.find(consumer, wanted)
+        if found is None or found.object is None:
+            return Bound(consumer, name, None, How.MISSING, None), False
+        provider = self._files.get(found.object.identity)
+        is_new = provider is None
+        if provider is None:
+            provider = self._lookup.opened(found.path, found.real_path, found.object, consumer)
+            if not is_hidden:
+                self._register(provider)
+        if not is_hidden:
+            self._names.setdefault(wanted, provider)
+        return Bound(consumer, name, provider, found.how, found.via), is_new
 
-    def _find(self, consumer: Loaded, name: str) -> _Found | None:
-        if "/" in name:
-            return self._open_absolute(consumer, name)
-        if consumer.found is None:
-            self._prepare_search(consumer)
-        assert consumer.order is not None
-        assert consumer.found is not None
-        if name in consumer.found:
-            return consumer.found[name]
-        found = consumer.found[name] = self._search(consumer.order, name, consumer.object)
-        return found
-
-    def _prepare_search(self, consumer: Loaded) -> None:
-        consumer.order = self._search_order(consumer)
-        # Search paths are interned per ABI and DF_1_NODEFLIB takes the last one away, so that these numbers say it all.
-        numbers = [0 if path is None else path.number + 1 for path in consumer.order]
-        key = (self._paths.abi_number(consumer.object.abi), *numbers)
-        consumer.found = self._searches.setdefault(key, {})
-
-    def _search(self, order: list[SearchPath | None], name: str, consumer: ElfObject) -> _Found | None:
-        abi = consumer.abi
-        no_default = bool(consumer.flags_1 & DF_1_NODEFLIB)
-        for path in order:
-            if path is None:
-                found = self._look_in_cache(name, abi, no_default=no_default)
-                if found is not None:
-                    return found
-                continue
-            for directory in path.directories:
-                hit = self._look_in(directory.path, name, abi)
-                if isinstance(hit, str):
-                    # Neither ENOENT nor EACCES: this search path ends here, the next one is tried (``open_path``).
-                    break
-                if hit is not None:
-                    return _Found(hit[0], hit[1], hit[2], path.how, directory.written)
-        return None
-
-    def _look_in(self, directory: str, name: str, abi: Abi) -> "_Hit | Literal[''] | None":
-        """Try one directory, its hardware-capability sub-directories first.
-
-        Returns:
-            (path, real path, object), where object is None when the file makes the loader give up: it is there,
-            but no ELF file of any kind. None when there is no file, or one of another class or machine, which
-            the loader passes over (``open_verify``). ``LOOP`` when opening fails for another reason.
-        """
-        for place in self._paths.with_capabilities(directory, abi):
-            real = self._view.locate(place, name)
-            if real is None:
-                continue
-            if real == LOOP:
-                return LOOP
-            found = self._view.object(real)
-            if found is None:
-                return f"{place}/{name}", real, None
-            if found.abi == abi:
-                # A relocatable object or a core dump is as fatal as a text ("only ET_DYN and ET_EXEC can be loaded").
-                return f"{place}/{name}", real, found if found.elf_type in _LOADABLE else None
-        return None
-
-    def _look_in_cache(self, name: str, abi: Abi, *, no_default: bool) -> _Found | None:
-        wanted = self._system.cache_flags.get(abi)
-        capabilities = self._system.hwcaps.get(abi, ())
-        for entry in self._system.cache.get(name, ()):
-            if entry.flags != wanted:
-                continue
-            if entry.hwcap is not None and f"glibc-hwcaps/{entry.hwcap}" not in capabilities:
-                continue
-            if no_default and self._paths.is_default(entry.path, abi):
-                return None
-            real = self._view.real_path(entry.path)
-            found = None if real is None else self._view.object(real)
-            # The loader takes the best entry and does not come back for the next one.
-            if real is None or found is None or found.abi != abi:
-                return None
-            directory = self._view.real_directory(posixpath.dirname(entry.path))
-            path = entry.path if directory is None else posixpath.join(directory, posixpath.basename(entry.path))
-            return _Found(path, real, found, How.CACHE, None)
-        return None
-
-    def _open_absolute(self, consumer: Loaded, name: str) -> _Found | None:
-        expanded = self._paths.expand_tokens(name, posixpath.dirname(consumer.path), consumer.object.abi)
-        path = self._paths.absolute(expanded)
-        if path is None:
-            return None
-        real = self._view.real_path(path)
-        found = None if real is None else self._view.object(real)
-        if real is None or found is None or found.abi != consumer.object.abi:
-            return None
-        return _Found(self._view.canonical(path) or path, real, found, How.ABSOLUTE, None)
-
-
-def _register(item: Loaded, names: dict[str, Loaded], files: dict[FileIdentity, Loaded]) -> None:
-    """Let later needs be met by ``item``: by soname, by the path it was opened by, and by file identity."""
-    files.setdefault(item.object.identity, item)
-    if item.object.soname is not None:
-        names.setdefault(item.object.soname, item)
-    names.setdefault(item.path, item)
+    def _register(self, item: Loaded) -> None:
+        """Let later needs be met by ``item``: by soname, by the path it was opened by, and by file identity."""
+        self._files.setdefault(item.object.identity, item)
+        if item.object.soname is not None:
+            self._names.setdefault(item.object.soname, item)
+        self._names.setdefault(item.path, item)
 
 
 def _caller(main: Trace) -> Loaded:
@@ -402,9 +261,3 @@ def _caller(main: Trace) -> Loaded:
         if posixpath.basename(item.path).startswith(("libpython", "libpypy")):
             return item
     return main.root
-
-
-def _outermost(item: Loaded) -> Loaded:
-    while item.loader is not None:
-        item = item.loader
-    return item

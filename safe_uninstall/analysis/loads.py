@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from safe_uninstall.analysis.loader import Bound, Loader, Trace
+from safe_uninstall.analysis.loader import Loader
 from safe_uninstall.analysis.names import NeedNames
 from safe_uninstall.analysis.paths import View
+from safe_uninstall.analysis.trace import Bound, Trace
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.snapshot import Snapshot
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from safe_uninstall.analysis.change import ChangeJudge, Judgement
 from safe_uninstall.analysis.guards import reference
-from safe_uninstall.analysis.loader import Loaded
 from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.names import names_of
 from safe_uninstall.analysis.ownership import Match, Owners, compare
+from safe_uninstall.analysis.trace import Loaded
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.model.names import normalize_name

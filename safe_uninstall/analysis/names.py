@@ -73,6 +73,8 @@ class NeedNames:
         for path, item in self._objects.items():
             for name in item.needed:
                 self._consumers.setdefault(posixpath.basename(name), []).append(path)
+            for filtered in item.filters:
+                self._consumers.setdefault(posixpath.basename(filtered.name), []).append(path)
         for path, item in objects.items():
             for name in names_of(path, item):
                 self._bearers.setdefault(name, []).append(path)

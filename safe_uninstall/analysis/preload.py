@@ -9,9 +9,9 @@ import posixpath
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 
-from safe_uninstall.analysis.loader import Trace
 from safe_uninstall.analysis.names import NeedNames, is_stub, is_tagged_module
 from safe_uninstall.analysis.ownership import Owners
+from safe_uninstall.analysis.trace import Trace
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import Abi, ElfObject
 from safe_uninstall.model.linkage import Strength

@@ -117,8 +117,9 @@ class SearchPaths:
     def _intern(self, how: How, entries: list[str], origin: str, abi: Abi) -> SearchPath:
         directories: dict[str, Directory] = {}
         for written in entries:
-            # An empty entry is the working directory.
-            path = self.absolute(self.expand_tokens(written, origin, abi) or ".")
+            # An empty entry is the working directory; one that expands to nothing is none.
+            expanded = self.expand_tokens(written, origin, abi) if written else "."
+            path = self.absolute(expanded) if expanded else None
             real = None if path is None else self._view.real_directory(path)
             if real is not None:
                 directories.setdefault(real, Directory(real, written))

@@ -4,11 +4,11 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from safe_uninstall.analysis.loader import Bound
 from safe_uninstall.analysis.loads import Baseline
 from safe_uninstall.analysis.names import is_host_library
 from safe_uninstall.analysis.ownership import Owners
 from safe_uninstall.analysis.preload import Preloads
+from safe_uninstall.analysis.trace import Bound
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.elf import Abi
 from safe_uninstall.model.snapshot import Snapshot

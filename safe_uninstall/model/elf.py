@@ -10,6 +10,10 @@ DF_1_PIE = 0x08000000
 """Bit of DT_FLAGS_1: a position independent executable."""
 
 
+ET_EXEC, ET_DYN = 2, 3
+"""``e_type`` of what can be loaded: a program at a fixed address, and everything else."""
+
+
 class FileIdentity(NamedTuple):
     """The two numbers that name a file whatever path led to it."""
 
@@ -26,6 +30,16 @@ class Abi(NamedTuple):
     """EI_DATA."""
     machine: int
     """``e_machine``: 62 for x86-64, 183 for AArch64."""
+
+
+class Filter(NamedTuple):
+    """One DT_FILTER or DT_AUXILIARY: a file that is loaded before the object, and whose symbols win over its own."""
+
+    name: str
+    is_optional: bool
+    """DT_AUXILIARY: without the file, the object serves alone."""
+    position: int
+    """How many DT_NEEDED entries stand before it: the loader takes all of them in the order of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +66,8 @@ class ElfObject:
     soname: str | None = None
     needed: tuple[str, ...] = ()
     """DT_NEEDED, in the order of the file."""
+    filters: tuple[Filter, ...] = ()
+    """DT_FILTER and DT_AUXILIARY, in the order of the file."""
     rpath: str | None = None
     """DT_RPATH as written; glibc ignores it when there is a DT_RUNPATH."""
     runpath: str | None = None

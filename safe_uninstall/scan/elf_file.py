@@ -12,14 +12,14 @@ from errno import EISDIR, ELOOP, ENODEV, ENOENT, ENOTDIR, ENXIO
 from struct import Struct
 from typing import NamedTuple
 
-from safe_uninstall.model.elf import Abi, FileIdentity
+from safe_uninstall.model.elf import ET_DYN, ET_EXEC, Abi, FileIdentity, Filter
 
 MAGIC = b"\x7fELF"
-ET_EXEC, ET_DYN = 2, 3
 PF_X, PF_W = 1, 2
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
 
 _DT_NULL, _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_FLAGS_1 = 0, 1, 5, 14, 15, 29, 0x6FFFFFFB
+_DT_AUXILIARY, _DT_FILTER = 0x7FFFFFFD, 0x7FFFFFFF
 _PN_XNUM = 0xFFFF
 
 _DEVICE_CODE = frozenset({190, 224, 247})
@@ -142,6 +142,7 @@ class Names(NamedTuple):
 
     soname: str | None
     needed: tuple[str, ...]
+    filters: tuple[Filter, ...]
     rpath: str | None
     runpath: str | None
     flags_1: int
@@ -274,19 +275,23 @@ class ElfFile:
         if dynamic is None:
             return None
         needed: list[int] = []
+        filters: list[tuple[int, bool, int]] = []
         values: dict[int, int] = {}
         for tag, value in self.entries(dynamic):
             if tag == _DT_NEEDED:
                 needed.append(value)
+            elif tag in (_DT_AUXILIARY, _DT_FILTER):
+                filters.append((value, tag == _DT_AUXILIARY, len(needed)))
             else:
                 # Where a tag stands twice, glibc takes the last.
                 values[tag] = value
         single = [values.get(tag, -1) for tag in (_DT_SONAME, _DT_RPATH, _DT_RUNPATH)]
-        wanted = {*needed, *single} - {-1}
+        wanted = {*needed, *single, *(value for value, _, _ in filters)} - {-1}
         strings = self._read_strings(values.get(_DT_STRTAB), wanted) if wanted else {}
         return Names(
             soname=strings.get(single[0]),
             needed=tuple([strings[value] for value in needed]),
+            filters=tuple([Filter(strings[value], optional, position) for value, optional, position in filters]),
             rpath=strings.get(single[1]),
             runpath=strings.get(single[2]),
             flags_1=values.get(_DT_FLAGS_1, 0),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from safe_uninstall.model.distribution import Distribution
-from safe_uninstall.model.elf import Abi, ElfObject
+from safe_uninstall.model.elf import ET_DYN, ET_EXEC, Abi, ElfObject
 from safe_uninstall.model.environment import Environment, EnvironmentKind
 from safe_uninstall.model.errors import UsageError
 from safe_uninstall.model.filesystem import DIRECTORY, FILE, Entry
@@ -13,7 +13,6 @@ from safe_uninstall.model.snapshot import Snapshot
 from safe_uninstall.scan.disk import DiskFileSystem
 from safe_uninstall.scan.distributions import read_distributions
 from safe_uninstall.scan.elf import ElfError, read_elf
-from safe_uninstall.scan.elf_file import ET_DYN, ET_EXEC
 from safe_uninstall.scan.evidence import DiskEvidence
 from safe_uninstall.scan.jit_caches import UserCaches
 from safe_uninstall.scan.machine import for_its_machine

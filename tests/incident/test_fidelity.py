@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.loader.harness import dynamic_loader
 from tests.support.installed import PIP, Installed
+from tests.support.tracing import dynamic_loader
 
 WHEELS = (
     "av", "cffi", "contourpy", "cryptography", "duckdb", "fiona", "grpcio", "h5py", "kiwisolver", "lightgbm", "lxml",

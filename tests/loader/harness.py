@@ -14,8 +14,8 @@ from safe_uninstall.model.elf import ElfObject
 from safe_uninstall.scan.disk import DiskFileSystem
 from safe_uninstall.scan.elf import read_elf
 from safe_uninstall.scan.system import read_system_libraries
+from tests.support.tracing import Load, simulated, trace
 
-_LINE = re.compile(r"^\t(?P<name>.+?)(?: => (?P<path>.+?))?(?: \(0x[0-9a-f]+\))?$")
 _STUBS = "link-time-stubs"
 
 
@@ -26,14 +26,6 @@ class Loads:
     found: tuple[str, ...]
     """Real paths; the root, the dynamic loader and the vDSO left out."""
     missing: frozenset[str]
-
-
-def dynamic_loader() -> str:
-    """Return the path of the host's dynamic loader."""
-    for candidate in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"):
-        if os.path.exists(candidate):
-            return candidate
-    raise AssertionError("no dynamic loader known for this machine")
 
 
 class Workshop:
@@ -99,54 +91,11 @@ class Workshop:
         return str(target)
 
 
-def real_loads(
-    path: Path, *, library_path: str | None = None, directory: Path | None = None, loader: str | None = None
-) -> Loads:
-    """Ask the host's dynamic loader, by LD_TRACE_LOADED_OBJECTS, what it would load for ``path``."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
-    environment["LD_TRACE_LOADED_OBJECTS"] = "1"
-    if library_path is not None:
-        environment["LD_LIBRARY_PATH"] = library_path
-    done = subprocess.run(
-        [loader or dynamic_loader(), str(path)],
-        env=environment,
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return parse_trace(done.stdout, directory or Path.cwd())
-
-
-def parse_trace(text: str, directory: Path) -> Loads:
-    """Read the lines ``name => path (address)`` and ``name => not found`` of a trace."""
-    found: list[str] = []
-    missing: set[str] = set()
-    for line in text.splitlines():
-        match = _LINE.match(line)
-        if match is None or match["name"] == "statically linked":
-            continue
-        name, path = match["name"], match["path"]
-        if path == "not found":
-            missing.add(name)
-            continue
-        real = os.path.realpath(os.path.join(directory, path or name))
-        if not os.path.basename(name).startswith(("linux-vdso", "ld-linux")):
-            found.append(real)
-    return Loads(tuple(found), frozenset(missing))
-
-
-def our_loads(path: Path, *, library_path: str | None = None, directory: Path | None = None) -> Loads:
-    """Simulate the load of ``path``."""
+def simulate(path: Path, *, library_path: str | None = None, directory: Path | None = None) -> Load:
+    """Simulate the load of ``path`` as a program of its own."""
     root = read_object(path)
     loader = make_loader(root, library_path=library_path, directory=directory)
-    trace = loader.trace(root)
-    return Loads(
-        tuple(
-            item.real_path for item in trace.objects[1:] if not os.path.basename(item.real_path).startswith("ld-linux")
-        ),
-        frozenset(need.name for need in trace.needs if need.provider is None),
-    )
+    return simulated(loader, loader.trace(root))
 
 
 def make_loader(
@@ -158,7 +107,7 @@ def make_loader(
 ) -> Loader:
     """Return a loader over the real file system."""
     view = View(DiskFileSystem(), deleted=hidden)
-    entries = () if library_path is None else tuple(re.split("[:;]", library_path))
+    entries = tuple(re.split("[:;]", library_path)) if library_path else ()
     return Loader(
         view,
         read_system_libraries([root.abi]),
@@ -174,16 +123,18 @@ def read_object(path: Path) -> ElfObject:
     return item
 
 
-def assert_agree(path: Path, **options: object) -> Loads:
-    """Assert that both loaders load the same for ``path``, and return it."""
-    library_path = options.get("library_path")
-    directory = options.get("directory")
-    assert library_path is None or isinstance(library_path, str)
-    assert directory is None or isinstance(directory, Path)
-    real = real_loads(path, library_path=library_path, directory=directory)
-    ours = our_loads(path, library_path=library_path, directory=directory)
-    assert ours == real
-    return real
+def assert_agree(path: Path, *, library_path: str | None = None, directory: Path | None = None) -> Loads:
+    """Assert that both loaders load the same for ``path``: all objects in order, each search and what it finds."""
+    real = trace(path, library_path=library_path, directory=directory)
+    assert real.refused is None
+    assert simulate(path, library_path=library_path, directory=directory) == real
+    return Loads(tuple(found for _, found in real.objects), frozenset(real.missing))
+
+
+def assert_refused(path: Path, name: str) -> None:
+    """Assert that the host's loader gives up on ``path``, as ours does when it comes to ``name``."""
+    assert trace(path).refused is not None
+    assert [os.path.basename(item) for item in simulate(path).missing] == [os.path.basename(name)]
 
 
 def names(loads: Loads) -> Mapping[str, str]:

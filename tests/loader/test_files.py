@@ -3,12 +3,13 @@
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from safe_uninstall.model.elf import Abi
 from safe_uninstall.scan.system import read_system_libraries
-from tests.loader.harness import Workshop, assert_agree, names, our_loads, real_loads
+from tests.loader.harness import Workshop, assert_agree, assert_refused, names
 from tests.support.elf_writer import write_elf
 
 pytestmark = pytest.mark.loader
@@ -114,6 +115,15 @@ def test_file_of_another_machine_is_passed_over(workshop: Workshop) -> None:
     assert names(assert_agree(root)) == {"libx.so": "b"}
 
 
+@pytest.mark.parametrize("machine", [62, 22])
+def test_file_of_another_byte_order_is_passed_over(workshop: Workshop, machine: int) -> None:
+    """A big-endian file does not satisfy a little-endian need, whatever its machine; the search goes on."""
+    write_elf(workshop.root / "a/libx.so", little_endian=False, machine=machine)
+    workshop.build("b/libx.so")
+    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/a:$ORIGIN/b")
+    assert names(assert_agree(root)) == {"libx.so": "b"}
+
+
 def test_hardware_capability_directory_comes_first(workshop: Workshop) -> None:
     """``glibc-hwcaps`` sub-directories that fit the processor win over the directory itself."""
     abi = Abi(64, True, 62)
@@ -137,17 +147,62 @@ def test_unknown_capability_directory_is_ignored(workshop: Workshop) -> None:
     assert names(assert_agree(root)) == {"libx.so": "a"}
 
 
-@pytest.mark.parametrize("kind", ["directory", "text", "empty", "relocatable"])
-def test_what_is_no_elf_file_ends_the_search(workshop: Workshop, kind: str) -> None:
-    """A directory, a text or an empty file in place of a library stops the loader: it does not look further."""
+@pytest.mark.parametrize("kind", ["directory", "text", "empty", "relocatable", "program", "no dynamic"])
+@pytest.mark.parametrize("need", ["libx.so", "$ORIGIN/a/libx.so"])
+def test_what_is_no_library_ends_the_load(workshop: Workshop, kind: str, need: str) -> None:
+    """In place of a library these stop the loader, searched for or not: it does not look further."""
     workshop.build("b/libx.so")
+    target = workshop.root / "a/libx.so"
     if kind == "directory":
-        (workshop.root / "a/libx.so").mkdir(parents=True)
-    elif kind == "relocatable":
-        write_elf(workshop.root / "a/libx.so", elf_type=1)
+        target.mkdir(parents=True)
+    elif kind in ("text", "empty"):
+        target.parent.mkdir()
+        target.write_text("INPUT(libreal.so)\n" if kind == "text" else "")
     else:
-        (workshop.root / "a").mkdir()
-        (workshop.root / "a/libx.so").write_text("INPUT(libreal.so)\n" if kind == "text" else "")
-    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/a:$ORIGIN/b")
-    assert real_loads(root).found == our_loads(root).found == ()
-    assert our_loads(root).missing == {"libx.so"}
+        changes: dict[str, dict[str, Any]] = {
+            "relocatable": {"elf_type": 1},
+            "program": {"elf_type": 2},
+            "no dynamic": {"is_dynamic": False},
+        }
+        write_elf(target, **changes[kind])
+    assert_refused(workshop.build("root.so", needs=[need], rpath="$ORIGIN/a:$ORIGIN/b"), need)
+
+
+def test_origin_of_a_root_behind_a_link_is_the_links_directory(workshop: Workshop) -> None:
+    """Uv's symlink mode: what is opened is the link in site-packages, and its neighbours are found beside it."""
+    workshop.build("store/root.so", needs=["libx.so"], rpath="$ORIGIN/libs")
+    workshop.build("store2/libx.so", needs=["liby.so"], runpath="$ORIGIN")
+    workshop.build("store3/liby.so")
+    (workshop.root / "site/libs").mkdir(parents=True)
+    os.symlink("../store/root.so", workshop.root / "site/root.so")
+    os.symlink("../../store2/libx.so", workshop.root / "site/libs/libx.so")
+    os.symlink(workshop.root / "store3/liby.so", workshop.root / "site/libs/liby.so")
+    loads = assert_agree(workshop.root / "site/root.so")
+    assert names(loads) == {"libx.so": "store2", "liby.so": "store3"}
+    assert assert_agree(workshop.root / "store/root.so").missing == {"libx.so"}
+
+
+def test_origin_through_a_linked_directory(workshop: Workshop) -> None:
+    """A directory on the way that is a link keeps its own name in ``$ORIGIN``, and ``..`` leaves what it leads to."""
+    workshop.build("real/deep/libx.so", needs=["liby.so", "libz.so"], rpath="$ORIGIN/../beside:$ORIGIN")
+    workshop.build("real/deep/libz.so")
+    workshop.build("real/beside/liby.so")
+    workshop.build("beside/liby.so")
+    os.symlink("real/deep", workshop.root / "link")
+    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/link")
+    assert names(assert_agree(root)) == {"libx.so": "deep", "liby.so": "beside", "libz.so": "deep"}
+    assert str(workshop.root / "real/beside/liby.so") in assert_agree(root).found
+
+
+def test_capability_directories_of_older_loaders(workshop: Workshop) -> None:
+    """All sub-directories that the host's loader tries, each in its turn, and those of its LD_LIBRARY_PATH as well."""
+    abi = Abi(64, True, 62)
+    capabilities = read_system_libraries([abi]).hwcaps[abi]
+    if not capabilities:
+        pytest.skip("no sub-directories are tried for this processor")
+    workshop.build("a/libx.so")
+    root = workshop.build("root.so", needs=["libx.so"])
+    for place in reversed(capabilities):
+        workshop.build(f"a/{place}/libx.so")
+        loads = assert_agree(root, library_path=str(workshop.root / "a"))
+        assert loads.found == (str(workshop.root / "a" / place / "libx.so"),)

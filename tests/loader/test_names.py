@@ -5,7 +5,9 @@ import os
 import pytest
 
 from safe_uninstall.model.linkage import How
+from safe_uninstall.scan.system import read_system_libraries
 from tests.loader.harness import Workshop, assert_agree, make_loader, names, read_object
+from tests.support.tracing import dynamic_loader
 
 pytestmark = pytest.mark.loader
 
@@ -57,6 +59,51 @@ def test_absolute_need_that_is_gone_is_missing(workshop: Workshop) -> None:
     workshop.build("a/libx.so")
     root = workshop.build("root.so", needs=["/nowhere/libx.so"], rpath="$ORIGIN/a")
     assert assert_agree(root).missing == {"/nowhere/libx.so"}
+
+
+def test_tokens_expand_in_a_need_without_a_slash(workshop: Workshop) -> None:
+    """``$PLATFORM`` in a name: the expanded name is searched for, and is what others may ask for."""
+    root = workshop.build("root.so", needs=["lib-$PLATFORM.so", "libgone-${PLATFORM}.so"], rpath="$ORIGIN/a")
+    item = read_object(root)
+    platform = read_system_libraries([item.abi]).platform[item.abi]
+    workshop.build(f"a/lib-{platform}.so", soname=None, needs=[f"lib-{platform}.so", "lib-$PLATFORM.so"])
+    loads = assert_agree(root)
+    assert len(loads.found) == 1
+    assert loads.missing == {f"libgone-{platform}.so"}
+
+
+def test_root_is_met_by_its_own_soname(workshop: Workshop) -> None:
+    """A need of the main program's soname is met by the main program, whatever lies on the path."""
+    workshop.build("a/libroot.so.1")
+    workshop.build("a/libx.so", needs=["libroot.so.1"])
+    root = workshop.build("root.so", soname="libroot.so.1", needs=["libx.so"], rpath="$ORIGIN/a")
+    assert names(assert_agree(root)) == {"libx.so": "a"}
+
+
+def test_first_of_two_objects_of_one_soname_is_reused(workshop: Workshop) -> None:
+    """Two files may bear one soname; a later need of it gets the one that was loaded first."""
+    workshop.build("a/one.so", soname="libx.so.1")
+    workshop.build("a/two.so", soname="libx.so.1")
+    workshop.build("a/liby.so", needs=["libx.so.1"])
+    root = workshop.build("root.so", needs=["two.so", "one.so", "liby.so"], rpath="$ORIGIN/a")
+    assert [os.path.basename(path) for path in assert_agree(root).found] == ["two.so", "one.so", "liby.so"]
+
+
+def test_missing_name_is_searched_for_again(workshop: Workshop) -> None:
+    """What one object cannot find, the next may: its own search path counts."""
+    workshop.build("b/libx.so")
+    workshop.build("a/libone.so", needs=["libx.so"])
+    workshop.build("a/libtwo.so", needs=["libx.so"], rpath="$ORIGIN/../b")
+    root = workshop.build("root.so", needs=["libone.so", "libtwo.so"], runpath="$ORIGIN/a")
+    loads = assert_agree(root)
+    assert loads.missing == {"libx.so"}
+    assert names(loads)["libx.so"] == "b"
+
+
+def test_need_of_the_loader_itself(workshop: Workshop) -> None:
+    """The dynamic loader is in every process already."""
+    root = workshop.build("root.so", needs=[os.path.basename(dynamic_loader()), "libm.so.6"])
+    assert not assert_agree(root).missing
 
 
 def test_load_order_is_breadth_first(workshop: Workshop) -> None:

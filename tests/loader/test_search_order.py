@@ -123,3 +123,42 @@ def test_empty_library_path_entry_is_the_working_directory(workshop: Workshop) -
     assert names(assert_agree(root, directory=workshop.root, library_path="/nowhere:")) == {
         "libx.so": workshop.root.name
     }
+
+
+def test_empty_runpath_still_hides_rpath(workshop: Workshop) -> None:
+    """A DT_RUNPATH that is empty searches nothing, and the object has no DT_RPATH all the same."""
+    workshop.build("a/liby.so")
+    workshop.build("a/libx.so", needs=["liby.so"], runpath="")
+    root = workshop.build("root.so", needs=["libx.so"], rpath="$ORIGIN/a")
+    assert_agree(root)
+
+
+def test_empty_library_path_is_none(workshop: Workshop) -> None:
+    """LD_LIBRARY_PATH that is set and empty is no search path."""
+    workshop.build("libx.so")
+    root = workshop.build("sub/root.so", needs=["libx.so"])
+    assert assert_agree(root, directory=workshop.root, library_path="").missing == {"libx.so"}
+
+
+def test_library_path_goes_before_inherited_runpath_and_after_inherited_rpath(workshop: Workshop) -> None:
+    """The chain of DT_RPATH is searched before LD_LIBRARY_PATH, even for an object that carries none."""
+    workshop.build("a/liby.so")
+    workshop.build("b/liby.so")
+    workshop.build("a/libx.so", needs=["liby.so"])
+    by_rpath = workshop.build("one.so", needs=["libx.so"], rpath="$ORIGIN/a")
+    assert names(assert_agree(by_rpath, library_path=str(workshop.root / "b")))["liby.so"] == "a"
+    by_runpath = workshop.build("two.so", needs=["libx.so"], runpath="$ORIGIN/a")
+    assert names(assert_agree(by_runpath, library_path=str(workshop.root / "b")))["liby.so"] == "b"
+
+
+def test_nodeflib_searches_its_own_path(workshop: Workshop) -> None:
+    """DF_1_NODEFLIB takes away the system's directories alone, and from one object alone."""
+    workshop.build("a/libx.so", needs=["libm.so.6"])
+    workshop.build("a/libdl.so.2")
+    options = ["-Wl,-z,nodefaultlib"]
+    root = workshop.build(
+        "root.so", needs=["libdl.so.2", "librt.so.1", "libx.so"], runpath="$ORIGIN/a", options=options
+    )
+    loads = assert_agree(root)
+    assert loads.missing == {"librt.so.1"}
+    assert names(loads)["libdl.so.2"] == "a"

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from safe_uninstall.model.elf import DF_1_NODEFLIB, Abi, ElfObject, FileIdentity
+from safe_uninstall.model.elf import DF_1_NODEFLIB, Abi, ElfObject, FileIdentity, Filter
 from safe_uninstall.scan.elf import ElfError, read_elf
 from tests.support.elf_oracle import oracle_facts, our_facts
 from tests.support.elf_writer import (
+    DT_AUXILIARY,
+    DT_FILTER,
     DT_FLAGS_1,
     DT_NEEDED,
     DT_RUNPATH,
@@ -218,6 +220,14 @@ def test_last_of_repeated_entries_counts(tmp_path: Path) -> None:
     )
     found = read_valid(tmp_path, data)
     assert (found.soname, found.flags_1) == ("libnew.so", 1)
+
+
+def test_filters_stand_between_the_needs(tmp_path: Path) -> None:
+    """DT_FILTER and DT_AUXILIARY keep their place among DT_NEEDED, which decides the order of loading."""
+    extra = ((DT_FILTER, 1), (DT_NEEDED, 1), (DT_AUXILIARY, 1))
+    found = read_valid(tmp_path, elf_bytes(needed=("libx.so",), extra_dynamic=extra))
+    assert found.needed == ("libx.so", "libx.so")
+    assert found.filters == (Filter("libx.so", False, 1), Filter("libx.so", True, 2))
 
 
 def test_dynamic_segment_without_bytes_does_not_count(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from safe_uninstall.analysis.linkage import judge_linkage
 from safe_uninstall.analysis.losses import LinkageJudgement
 from safe_uninstall.analysis.names import is_host_library, is_stub
 from safe_uninstall.analysis.ownership import Owners
-from safe_uninstall.model.elf import Abi, ElfObject, SymbolTable
+from safe_uninstall.model.elf import Abi, ElfObject, Filter, SymbolTable
 from safe_uninstall.model.linkage import Strength
 from safe_uninstall.model.snapshot import Snapshot
 from tests.support.fakes import PREFIX, SITE, Disk, Installed, Link, at, distribution, elf, environment, snapshot
@@ -74,6 +74,18 @@ def test_nothing_is_judged_where_no_library_is_touched() -> None:
     """Text files bind nothing."""
     library = so("l.so", "l.so", "never.so")
     assert judge(snapshot(distribution("t", claims={"t.txt": b""}), objects=[library]), "t") == LinkageJudgement()
+
+
+@pytest.mark.parametrize("is_optional", [True, False])
+def test_what_an_object_filters(is_optional: bool) -> None:
+    """DT_FILTER is lost as a need is; without what DT_AUXILIARY names the object serves alone. Either may move."""
+    provider, deep = so("p/real.so", "real.so", "deep.so", rpath="$ORIGIN/../d"), so("d/deep.so", "deep.so")
+    facade = so("a/facade.so", None, rpath="$ORIGIN/../p", filters=(Filter("real.so", is_optional, 0),))
+    snap = snapshot(owned("p", provider), owned("d", deep), owned("a", facade), objects=[provider, deep, facade])
+    lost = [] if is_optional else [("real.so", "p/real.so", Strength.LINKED, ["a/facade.so"])]
+    assert losses(judge(snap, "p")) == lost
+    assert losses(judge(snap, "d"))[0][3] == ["p/real.so"]
+    assert judge(snap, "d").losses[0].consumers[0].path == at("p/real.so")
 
 
 def test_what_was_missing_before_is_no_loss() -> None:

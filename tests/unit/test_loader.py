@@ -11,7 +11,7 @@ import pytest
 
 from safe_uninstall.analysis.loader import Loader
 from safe_uninstall.analysis.paths import View
-from safe_uninstall.model.elf import DF_1_NODEFLIB, Abi, ElfObject
+from safe_uninstall.model.elf import DF_1_NODEFLIB, Abi, ElfObject, Filter
 from safe_uninstall.model.linkage import Binding, How
 from safe_uninstall.model.system import CacheEntry, SystemLibraries
 from tests.support.fakes import X86_64, Disk, Link, elf, snapshot
@@ -156,6 +156,67 @@ def test_a_closure_is_listed_in_load_order() -> None:
         ("/app/d.so", "a.so", How.RPATH),
     ]
     assert closure.bindings[-1].provider == "/app/a.so"
+
+
+def test_filters_are_placed_before_the_object() -> None:
+    """DT_FILTER and DT_AUXILIARY, in the order of the dynamic segment; what is there is a need, found by its path."""
+    root = elf("/app/a.so", None, "b.so", "x.so", rpath="$ORIGIN")
+    both = (Filter("one.so", False, 1), Filter("two.so", True, 1), Filter("none.so", True, 2))
+    filtering = elf("/app/b.so", "b.so", "c.so", "x.so", rpath="$ORIGIN", filters=both)
+    objects = [filtering, *(elf(f"/app/{name}.so", f"{name}.so") for name in ("c", "x", "one", "two"))]
+    trace = Loader(View(disk(root, *objects)), system()).trace(root)
+    assert [item.object.soname for item in trace.objects] == [None, "one.so", "two.so", "b.so", "x.so", "c.so"]
+    assert [need.name for need in trace.needs] == ["b.so", "x.so", "c.so", "one.so", "two.so", "x.so"]
+    assert [need.name for need in trace.absent] == ["none.so"]
+
+
+@pytest.mark.parametrize("is_optional", [True, False])
+def test_a_filtered_file_that_is_gone(is_optional: bool) -> None:
+    """Of DT_FILTER it is missing; of DT_AUXILIARY nothing is."""
+    root = elf("/app/a.so", None, filters=(Filter("one.so", is_optional, 0),))
+    trace = Loader(View(disk(root)), system()).trace(root)
+    assert [need.name for need in trace.needs] == ([] if is_optional else ["one.so"])
+    assert [item.path for item in trace.objects] == ["/app/a.so"]
+
+
+def test_a_filtered_file_moves_up_but_never_back() -> None:
+    """Loaded behind the object it is moved before it; loaded before, or by the interpreter, it stays."""
+    one = elf("/app/one.so", "one.so")
+    python = elf("/py/bin/python", None, "one.so", rpath="/app", interpreter="/ld.so")
+    filtering = elf("/app/b.so", "b.so", filters=(Filter("one.so", True, 0),))
+    for names, order in ((("b.so", "one.so"), ["one.so", "b.so"]), (("one.so", "b.so"), ["one.so", "b.so"])):
+        root = elf("/app/a.so", None, *names, rpath="$ORIGIN")
+        trace = Loader(View(disk(root, filtering, one)), system()).trace(root)
+        assert [item.object.soname for item in trace.objects[1:]] == order
+    opened = Loader(View(disk(root, filtering, one, python)), system(), main=python).trace(root)
+    assert [item.object.soname for item in opened.objects[1:]] == ["b.so"]
+
+
+def test_what_a_program_filters_is_not_found_by_name() -> None:
+    """It stands before the main program, where the loader does not look; a module's is found as any other."""
+    one, library = elf("/app/one.so", "one.so"), elf("/app/b.so", "b.so", "one.so")
+    root = elf("/app/a.so", None, "b.so", rpath="$ORIGIN", filters=(Filter("one.so", True, 1),))
+    python = elf("/py/bin/python", None, interpreter="/ld.so")
+    for main, times in ((None, 2), (python, 1)):
+        trace = Loader(View(disk(root, library, one, python)), system(), main=main).trace(root)
+        assert [item.object.soname for item in trace.objects].count("one.so") == times
+
+
+def test_an_entry_that_expands_to_nothing_is_no_directory() -> None:
+    """``$PLATFORM`` of an unknown processor: skipped, where an empty entry is the working directory."""
+    host = system(platform={X86_64: ""})
+    for written, found in (("$PLATFORM", None), ("", "/here/l.so"), ("/none:", "/here/l.so")):
+        root = replace(ROOT, runpath=f"/none:{written}")
+        assert bind(root, elf("/here/l.so"), host=host, working_directory="/here").provider == found
+
+
+@pytest.mark.parametrize("changes", [{"elf_type": 2}, {"elf_type": 1}, {"is_dynamic": False}])
+def test_what_is_no_library_ends_the_load(changes: Mapping[str, Any]) -> None:
+    """A program, a relocatable object, a file without a dynamic segment: in the cache too, nothing further is tried."""
+    wrong, right = elf("/opt/l.so", "l.so", **changes), elf("/lib/l.so", "l.so")
+    assert bind(ROOT, wrong, right, host=system(("l.so", "/opt/l.so", FLAGS, None))).provider is None
+    assert bind(replace(ROOT, runpath="/opt"), wrong, right).provider is None
+    assert bind(replace(ROOT, needed=("/opt/l.so",)), wrong, right).provider is None
 
 
 MAIN = elf("/py/bin/python", None, "libpython3.so", "gone.so", rpath="$ORIGIN/../lib", interpreter="/ld.so")

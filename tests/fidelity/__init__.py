@@ -1,0 +1,1 @@
+"""The analysis held against the real dynamic loader and against real removals, in one large environment."""
