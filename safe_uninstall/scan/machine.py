@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from safe_uninstall.model.distribution import Distribution, MetadataKind
-from safe_uninstall.model.elf import Abi, ElfObject
+from safe_uninstall.model.elf import ET_DYN, ET_EXEC, Abi, ElfObject
 from safe_uninstall.model.environment import Environment
 from safe_uninstall.scan.disk import DiskFileSystem
-from safe_uninstall.scan.elf_file import ET_DYN, ET_EXEC
 from safe_uninstall.scan.markers import MACHINES, markers_of
 from safe_uninstall.scan.metadata import read_text
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from safe_uninstall.model.plan import Code
-from tests.loader.harness import Workshop, dynamic_loader
+from tests.loader.harness import Workshop
 from tests.support.environments import EnvironmentBuilder
 from tests.support.program import safe_uninstall
+from tests.support.tracing import dynamic_loader
 
 
 def link(workshop: Workshop, path: str, source: str, *libraries: Path, script: str = "", rpath: str = "") -> Path:
