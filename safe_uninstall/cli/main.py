@@ -58,9 +58,9 @@ def guarded(report: Report, act: Callable[[], int]) -> int:
     except click.UsageError as error:
         usage = None if error.ctx is None else error.ctx.get_usage()
         hint = () if error.ctx is None else (f"see all options: {error.ctx.command_path} --help",)
-        return report.error(UsageError(error.format_message().rstrip("."), help=hint), usage=usage)
+        return report.error(UsageError(_on_one_line(error), help=hint), usage=usage)
     except click.ClickException as error:
-        return report.error(UsageError(error.format_message().rstrip(".")))
+        return report.error(UsageError(_on_one_line(error)))
     except SafeUninstallError as error:
         return report.error(error)
     except (click.Abort, KeyboardInterrupt):
@@ -85,6 +85,11 @@ def _run(words: Sequence[str]) -> int:
         obj=tuple(words),
     )
     return int(status or 0)
+
+
+def _on_one_line(error: click.ClickException) -> str:
+    """Return what click says as a clause: it lists choices on lines of their own."""
+    return " ".join(error.format_message().split()).rstrip(".")
 
 
 def _open_closed_streams() -> None:

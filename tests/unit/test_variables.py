@@ -7,6 +7,7 @@ import pytest
 
 from safe_uninstall.cli.arguments import COMMANDS, DEFAULT, ENVIRONMENT_PREFIX
 from safe_uninstall.cli.commands import load_command
+from safe_uninstall.cli.main import run
 
 WITHOUT = {("graph", "format"), (DEFAULT, "version")}
 """A graph has other formats than all else, and a variable for those would break it; a version is asked for."""
@@ -54,3 +55,9 @@ def test_there_are_options_to_look_at() -> None:
 
 def _is_needed(parameter: click.Parameter) -> bool:
     return isinstance(parameter, click.Argument) and parameter.required
+
+
+def test_what_click_lists_stands_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """No line end of a message is shown as an escape."""
+    assert run(["completion"]) == 2
+    assert "Choose from: bash, zsh, fish\n" in capsys.readouterr().err
