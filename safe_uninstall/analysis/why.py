@@ -4,8 +4,10 @@ import posixpath
 import re
 
 from safe_uninstall.analysis.guards import reference
+from safe_uninstall.analysis.loader import Loader
 from safe_uninstall.analysis.metadata import may_apply
 from safe_uninstall.analysis.ownership import Match, Owners, compare
+from safe_uninstall.analysis.paths import View
 from safe_uninstall.model.distribution import Distribution
 from safe_uninstall.model.errors import NotInstalled
 from safe_uninstall.model.graph import Graph
@@ -119,13 +121,27 @@ class _Asker:
                     holds_bytes=None if match is Match.UNKNOWN else match is Match.SAME,
                 )
             )
+        snapshot = self._snapshot
+        without = Loader(View(snapshot.files, deleted=frozenset({path})), snapshot.system)
         users = [
-            User(distribution=self._owner(consumer), path=consumer, name=need.name, how=need.how, via=need.via)
+            User(
+                distribution=self._owner(consumer),
+                path=consumer,
+                name=need.name,
+                how=need.how,
+                via=need.via,
+                without=self._instead(without, consumer, need),
+            )
             for consumer, need in sorted(self._users.get(path, ()), key=lambda pair: (pair[0], pair[1].name))
         ]
         return Provider(
             path=path, soname=None if item is None else item.soname, claims=tuple(claims), users=tuple(users)
         )
+
+    def _instead(self, without: Loader, consumer: str, need: Binding) -> str | None:
+        """Return what meets a need over the files without its provider."""
+        item = self._snapshot.objects.get(consumer) or self._snapshot.outside[consumer]
+        return next((other.provider for other in without.bindings(item) if other.name == need.name), None)
 
     def _owner(self, path: str) -> DistributionRef | None:
         claimed = self._owners.of(path)

@@ -27,6 +27,8 @@ class User:
     how: How
     via: str | None
     """The search path entry that led there, as written."""
+    without: str | None = None
+    """Absolute path of the file that would meet the need if the provider were gone; None: nothing would."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

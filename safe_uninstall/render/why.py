@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from safe_uninstall.model.linkage import How
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from safe_uninstall.model.plan import DistributionRef
     from safe_uninstall.model.why import Claim, Provider, User, Why
 
+_NAMED = 3
+"""Distributions that would lose something, named."""
 _USERS = 5
 """Users of one provider shown without ``-v``."""
 
@@ -50,10 +53,25 @@ def _provider(provider: Provider, show: Relative, style: Style, verbose: bool) -
     if len(users) < len(provider.users):
         lines.append(f"  … {len(provider.users) - len(users)} more")
     if users:
-        lines.append(f"  without it {count(len(provider.users), 'need')} would have to be met elsewhere")
+        lines += _without(provider, show)
     elif provider.soname is not None:
         lines.append("  needed by nothing that the loader finds")
     return lines
+
+
+def _without(provider: Provider, show: Relative) -> Iterator[str]:
+    """Yield what would become of the needs if the file were gone."""
+    lost = [user for user in provider.users if user.without is None]
+    if lost:
+        who = dict.fromkeys("(unowned)" if user.distribution is None else user.distribution.label for user in lost)
+        names = [*who][:_NAMED] + ([f"{len(who) - _NAMED} more"] if len(who) > _NAMED else [])
+        yield f"  without it {count(len(lost), 'need')} would be lost: {', '.join(names)}"
+    others: dict[str, int] = {}
+    for user in provider.users:
+        if user.without is not None:
+            others[user.without] = others.get(user.without, 0) + 1
+    for path, number in sorted(others.items()):
+        yield f"  without it {count(number, 'need')} would be met by {show(path)}"
 
 
 def _bytes(claim: Claim) -> str:
@@ -104,6 +122,7 @@ def why_document(answers: tuple[Why, ...], environment: Environment, tool_versio
                                 "name": user.name,
                                 "how": user.how.value,
                                 "via": user.via,
+                                "without": None if user.without is None else relative(user.without),
                             }
                             for user in provider.users
                         ],

@@ -268,6 +268,7 @@ def test_an_answer_to_why() -> None:
                         "name": "libcudnn.so.9",
                         "how": "runpath",
                         "via": "$ORIGIN",
+                        "without": None,
                     }
                 ],
             }

@@ -1,6 +1,7 @@
 """The answer to ``why NAME`` as a tree."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from safe_uninstall.model.linkage import How
@@ -58,14 +59,14 @@ def test_a_library() -> None:
         "  needed by torch 2   u.so   (RUNPATH $ORIGIN/n)",
         "  needed by torch 2   v.so   (LD_LIBRARY_PATH /x)",
         "  needed by (unowned)   w.so   (cache)",
-        "  without it 4 needs would have to be met elsewhere",
+        "  without it 4 needs would be lost: torch 2, (unowned)",
     ]
 
 
 def test_five_users_unless_all_are_asked_for() -> None:
     """The number of the others is told."""
     what = answer(providers=(provider(*(user(f"{letter}.so") for letter in "abcdefg")),))
-    assert shown(what)[-2:] == ["  … 2 more", "  without it 7 needs would have to be met elsewhere"]
+    assert shown(what)[-2:] == ["  … 2 more", "  without it 7 needs would be lost: torch 2"]
     assert len(shown(what, verbose=True)) == len(shown(what)) + 1
 
 
@@ -120,3 +121,13 @@ def test_hostile_names_forge_no_line() -> None:
     assert len(shown(what)) == 4
     assert shown(what)[0] == "x\\ny   soname libx.so"
     assert "a\\nb\\x1b.so" in shown(what)[2]
+
+
+def test_what_would_become_of_the_needs() -> None:
+    """Who would lose it, and what would meet the others; many are counted."""
+    users = [user(f"{n}.so", distribution=replace(TORCH, name=f"d{n}")) for n in range(5)]
+    users += [user("x.so", without=at("m/libx.so")), user("y.so", without=at("m/libx.so"))]
+    assert shown(answer(providers=(provider(*users),)))[-2:] == [
+        "  without it 5 needs would be lost: d0 2, d1 2, d2 2, 2 more",
+        "  without it 2 needs would be met by m/libx.so",
+    ]

@@ -124,3 +124,24 @@ def test_the_library_path_binds_in_the_graph_when_asked_for() -> None:
     assert need.provider is None
     (need,) = build_graph(snap, owners, use_library_path=True).nodes[0].needs
     assert (need.provider, need.how) == (f"{PREFIX}/x/l.so", How.LD_LIBRARY_PATH)
+
+
+def test_what_would_become_of_a_need_without_the_file() -> None:
+    """It is lost, or another file meets it: the loader is asked again over the files without it."""
+    snap = snapshot(
+        distribution("a", claims={"a/liba.so": b"a"}),
+        distribution("b", claims={"b/liba.so": b"b"}),
+        distribution("user", claims={"one.so": b"1", "two.so": b"2"}),
+        objects=[
+            elf(at("a/liba.so"), "liba.so"),
+            elf(at("b/liba.so"), "liba.so"),
+            elf(at("one.so"), None, "liba.so", rpath="$ORIGIN/a"),
+            elf(at("two.so"), None, "liba.so", rpath="$ORIGIN/a:$ORIGIN/b"),
+        ],
+    )
+    owners = Owners(snap.distributions)
+    (provider,) = explain_name(snap, build_graph(snap, owners), owners, "a").providers
+    assert [(user.path, user.without) for user in provider.users] == [
+        (at("one.so"), None),
+        (at("two.so"), at("b/liba.so")),
+    ]
