@@ -220,6 +220,7 @@ def test_a_large_graph_says_what_it_leaves_out() -> None:
     assert drawing.left_out == 21
     page = render_report(document)
     assert "21 more nodes left out" in page
+    assert "<summary>48 more</summary>" in page
     assert f"{'long' * 20}059.so" in page
     svg = render_svg(drawing)
     assert "…" in svg

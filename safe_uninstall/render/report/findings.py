@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
-from safe_uninstall.render.report.markup import Document, Shortened, code, prose, remedy, table, text
+from safe_uninstall.render.report.markup import Document, Shortened, code, folded, prose, remedy, text
 from safe_uninstall.render.style import count
 
 _ROWS = 6
@@ -73,9 +73,7 @@ def _consumers(consumers: list[dict[str, Any]], short: Shortened) -> Iterator[st
         )
         for item in consumers
     ]
-    yield table(headings, rows[:_ROWS])
-    if len(rows) > _ROWS:
-        yield f"<details><summary>{len(rows) - _ROWS} more</summary>{table(headings, rows[_ROWS:])}</details>"
+    yield folded(headings, rows, _ROWS)
 
 
 def _how(consumer: dict[str, Any], short: Shortened) -> str:

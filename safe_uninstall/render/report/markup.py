@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from safe_uninstall.render.style import printable
@@ -55,6 +55,17 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: fr
         for row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+
+
+def folded(
+    headings: tuple[str, ...], rows: Sequence[Iterable[str]], shown: int, *, numbers: frozenset[int] = frozenset()
+) -> str:
+    """Return a table of the first rows, and one of the others that is folded away."""
+    first = table(headings, rows[:shown], numbers=numbers)
+    if len(rows) <= shown:
+        return first
+    others = table(headings, rows[shown:], numbers=numbers)
+    return f"{first}<details><summary>{len(rows) - shown} more</summary>{others}</details>"
 
 
 def command(words: str) -> str:

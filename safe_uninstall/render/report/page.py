@@ -11,10 +11,12 @@ from typing import Any
 
 from safe_uninstall.render.report.drawing import draw, findings_about
 from safe_uninstall.render.report.findings import findings_section
-from safe_uninstall.render.report.markup import Document, Shortened, code, command, data, prose, remedy, table, text
+from safe_uninstall.render.report.markup import Document, Shortened, code, command, data, folded, prose, remedy, text
 from safe_uninstall.render.report.svg import identifiers, render_svg
 from safe_uninstall.render.style import count, size
 
+_ROWS = 12
+"""Rows of a table that are shown at once."""
 _VERDICTS = {
     "allow": ("good", "Allowed"),
     "rewrite": ("good", "Rewritten, so that nothing is lost"),
@@ -140,7 +142,7 @@ def _distributions(document: Document) -> Iterator[str]:
         rows.append((code(distribution["name"]), text(before), text(then), *files_and_size, text(action["reason"])))
     yield "<h2>Distributions</h2>"
     headings = ("Distribution", "Before", "After", "Files", "Size", "Why")
-    yield table(headings, rows, numbers=frozenset({3, 4}))
+    yield folded(headings, rows, _ROWS, numbers=frozenset({3, 4}))
 
 
 def _bindings(document: Document) -> Iterator[str]:
@@ -169,7 +171,7 @@ def _bindings(document: Document) -> Iterator[str]:
             )
         )
     yield f'<h2>Bindings that change</h2><p class="quiet">{count(len(bindings), "need")} of files that stay.</p>'
-    yield table(("Distribution", "File", "Needs", "Before", "After", "How it is found"), rows)
+    yield folded(("Distribution", "File", "Needs", "Before", "After", "How it is found"), rows, _ROWS)
 
 
 def _controls() -> Iterator[str]:
